@@ -1,0 +1,147 @@
+/* device.h - what a device can do: whole operators over row-major float data.
+ *
+ * The forward pass (src/model, vision, drafters) is written once against this
+ * table; cpu.c fills it for the CPU, cuda/ will for NVIDIA GPUs.  Activations are
+ * f32 and live in device memory (on the CPU: anywhere, 64-byte aligned rows run
+ * fastest).  One thread at a time uses a device.
+ *
+ * Row invariance (the contract everything rests on): for every operator here a
+ * row's result, bit for bit, depends neither on the number of rows in the call
+ * nor on its index nor on the number of threads.  The CPU device also gives the
+ * same bits with every instruction set (ref, AVX2, AVX-512): every sum has one
+ * fixed order, written in the operator's contract header kernels/<op>.h. */
+#ifndef GALLEY_KERNELS_DEVICE_H
+#define GALLEY_KERNELS_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/tensor.h"
+#include "src/base/compiler.h"
+#include "src/base/err.h"
+
+struct device;
+struct linear; /* a weight matrix in the device's own layout, owned by the device's user */
+
+enum act { ACT_SILU, ACT_GELU_ERF, ACT_GELU_TANH, ACT_QUICK_GELU };
+
+/* Rotary embedding, half-split pairs (i, i + head_dim/2), in place.
+ * x: [rows][n_head][head_dim] with ld floats from row to row;
+ * cos, sin: [rows][head_dim / 2], already expanded per pair (rope.h makes them). */
+struct rope_args {
+    float *x;
+    size_t ld;
+    const float *cos, *sin;
+    int rows, n_head, head_dim;
+};
+
+/* Attention inside segments, no mask (vision towers).
+ * q, k, v, out: [rows][n_head][head_dim], ld floats from row to row (one for all of q, k, v).
+ * Segment s covers rows seg[s] .. seg[s+1]-1; seg[0] = 0, seg[n_seg] = rows. */
+struct attn_seg_args {
+    float *out;
+    size_t out_ld;
+    const float *q, *k, *v;
+    size_t ld;
+    const int32_t *seg;
+    int n_seg, n_head, head_dim;
+    float scale;
+};
+
+/* Writes k and v rows into the paged cache of one layer.
+ * k, v: [rows][n_kv_head][head_dim], ld floats per row.
+ * slot[r] = block * KV_BLOCK + offset; a slot below 0 skips the row. */
+struct kv_write_args {
+    void *k_cache, *v_cache; /* [n_blocks][n_kv_head][KV_BLOCK][head_dim] of kv_dtype */
+    enum dtype kv_dtype;
+    const float *k, *v;
+    size_t ld;
+    const int32_t *slot;
+    int rows, n_kv_head, head_dim;
+};
+
+#define KV_BLOCK 32 /* tokens per cache block */
+
+/* Causal attention of many rows, of many sequences, over the paged cache.
+ * q, out: [rows][n_head][head_dim] with their own ld.  Row r belongs to sequence
+ * seq[r] and sees the keys at logical indices 0 .. n_keys[r]-1 (its own included),
+ * logical index i lying in block block_table[seq][i / KV_BLOCK].  Rows of one
+ * sequence are adjacent.  n_head is a multiple of n_kv_head. */
+struct attn_paged_args {
+    float *out;
+    size_t out_ld;
+    const float *q;
+    size_t q_ld;
+    const void *k_cache, *v_cache;
+    enum dtype kv_dtype;
+    const int32_t *const *block_table;
+    const int32_t *seq, *n_keys;
+    int rows, n_head, n_kv_head, head_dim;
+    float scale;
+};
+
+/* The result of a greedy head over one row of logits. */
+struct logit_top {
+    int32_t id;    /* argmax; the lowest id of equals */
+    float logit;   /* its logit */
+    float log_sum; /* log of the sum of exp(logit) over the vocabulary */
+};
+
+struct dev_ops {
+    const char *name; /* "cpu-avx512" ... */
+
+    /* Device memory.  NULL when short. */
+    void *(*alloc)(struct device *d, size_t bytes);
+    void (*free)(struct device *d, void *p);
+
+    /* Packs w [n_out][n_in] (f32, f16 or bf16; the packed form keeps the type) and an
+     * optional bias [n_out] (same types; NULL for none).  The source may go away after. */
+    enum galley_status (*linear_new)(struct device *d, struct linear **out, const struct tensor *w,
+                                     const struct tensor *bias, struct galley_err *err);
+    void (*linear_free)(struct device *d, struct linear *l);
+
+    /* y[r][j] = bias[j] + sum over k of x[r][k] w[j][k]; y never overlaps x. */
+    void (*matmul)(struct device *d, float *y, size_t y_ld, const struct linear *l, const float *x,
+                   size_t x_ld, int rows);
+    /* y may be x in these four.  weight, bias: [dim] f32. */
+    void (*rms_norm)(struct device *d, float *y, const float *x, const float *weight, int rows,
+                     int dim, float eps);
+    void (*layer_norm)(struct device *d, float *y, const float *x, const float *weight,
+                       const float *bias, int rows, int dim, float eps);
+    void (*add)(struct device *d, float *y, const float *x, size_t n); /* y += x */
+    void (*act)(struct device *d, float *x, size_t n, enum act kind);
+    /* y[r][j] = act(gate_up[r][j]) * gate_up[r][n + j]; gate_up: [rows][2 n], y: [rows][n]. */
+    void (*gated)(struct device *d, float *y, const float *gate_up, int rows, int n, enum act kind);
+    void (*rope)(struct device *d, const struct rope_args *a);
+    void (*attn_seg)(struct device *d, const struct attn_seg_args *a);
+    void (*kv_write)(struct device *d, const struct kv_write_args *a);
+    void (*attn_paged)(struct device *d, const struct attn_paged_args *a);
+    /* y[r] = row ids[r] of table [n_vocab][dim], widened to f32. */
+    void (*embed)(struct device *d, float *y, const struct tensor *table, const int32_t *ids,
+                  int rows);
+    /* top[r] over logits[r][0..n_vocab). */
+    void (*top1)(struct device *d, struct logit_top *top, const float *logits, size_t ld, int rows,
+                 int n_vocab);
+
+    void (*close)(struct device *d);
+};
+
+struct device {
+    const struct dev_ops *ops;
+};
+
+/* The CPU device.  isa: NULL or "auto" takes the best this CPU has; "ref", "avx2" and
+ * "avx512" force one (GALLEY_EUNSUP when the CPU lacks it).  n_threads as pool_open. */
+GALLEY_MUST_USE enum galley_status device_open_cpu(struct device **out, const char *isa,
+                                                   int n_threads, struct galley_err *err);
+void device_close(struct device *d); /* NULL is fine */
+
+/* Rotary tables for rope_args.  inv_freq_i = theta^(-2 i / head_dim); pair i of row r
+ * turns by pos[axis(i)][r] * inv_freq_i, computed in double, rounded once to f32.
+ * section: how many consecutive pairs belong to axis 0, 1, 2 (t, h, w); they sum to
+ * head_dim / 2.  pos[a]: [rows].  cos, sin: [rows][head_dim / 2]. */
+void rope_table(float *cos, float *sin, const int32_t *const pos[3], const int section[3], int rows,
+                int head_dim, double theta);
+
+#endif

@@ -1,0 +1,32 @@
+/* ocr.h - text from pixels by Tesseract, in the same page model as a text layer.
+ *
+ * A struct ocr holds one Tesseract engine (loaded on first use, kept); one thread at a time. */
+#ifndef GALLEY_LAYOUT_OCR_H
+#define GALLEY_LAYOUT_OCR_H
+
+#include "layout/page.h"
+#include "src/base/compiler.h"
+#include "src/base/err.h"
+
+struct ocr;
+
+struct ocr_options {
+    const char *languages; /* "eng+kor"; NULL: "eng" */
+    const char *datapath;  /* NULL: Tesseract's default */
+    double page_seconds;   /* 0: 60 */
+};
+
+/* Checks that every language (and osd) is installed: GALLEY_EUNSUP names the missing one and its
+ * Debian package. */
+GALLEY_MUST_USE enum galley_status ocr_open(struct ocr **out, const struct ocr_options *opt,
+                                            struct galley_err *err);
+void ocr_close(struct ocr *o);
+
+/* Reads the bitmap of `in` (its text layer is ignored): sets it upright (orientation detection,
+ * 90/180/270), straightens skew, recognises words, finds rules and pictures from pixels.  *out is a
+ * new page whose bitmap is the upright, straightened one (the original pixels otherwise, never
+ * binarised); .turned says what was done.  A page without ink comes back with no glyphs. */
+GALLEY_MUST_USE enum galley_status ocr_page(struct ocr *o, const struct page *in, struct page **out,
+                                            struct galley_err *err);
+
+#endif

@@ -1,0 +1,15 @@
+/* compiler.h - the only place for compiler extensions. */
+#ifndef GALLEY_BASE_COMPILER_H
+#define GALLEY_BASE_COMPILER_H
+
+#if defined(__GNUC__)
+#define GALLEY_MUST_USE          __attribute__((warn_unused_result))
+#define GALLEY_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define GALLEY_MUST_USE
+#define GALLEY_PRINTF(fmt, args)
+#endif
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+#endif

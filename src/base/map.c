@@ -1,0 +1,176 @@
+/* map.c - mapping, reading and writing whole files. */
+#include "src/base/map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/base/mem.h"
+
+static enum galley_status io_error(struct galley_err *err, const char *path, const char *verb)
+{
+    char text[128];
+    const char *why = strerror_r(errno, text, sizeof(text));
+    return galley_err_set(err, GALLEY_EIO, "%s: cannot %s: %s", path, verb, why);
+}
+
+enum galley_status map_open(struct map *m, const char *path, struct galley_err *err)
+{
+    *m = (struct map){ 0 };
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        return io_error(err, path, "open");
+    }
+    enum galley_status rc = GALLEY_OK;
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        rc = io_error(err, path, "stat");
+    } else if (!S_ISREG(st.st_mode)) {
+        rc = galley_err_set(err, GALLEY_EIO, "%s: not a regular file", path);
+    } else if (st.st_size > 0) {
+        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (p == MAP_FAILED) {
+            rc = io_error(err, path, "map");
+        } else {
+            m->base = p;
+            m->n = (size_t)st.st_size;
+        }
+    }
+    close(fd);
+    return rc;
+}
+
+void map_close(struct map *m)
+{
+    if (m->base) {
+        munmap((void *)(uintptr_t)m->base, m->n);
+    }
+    *m = (struct map){ 0 };
+}
+
+enum galley_status fd_read(int fd, const char *name, size_t max, char **out, size_t *n,
+                           struct galley_err *err)
+{
+    *out = NULL;
+    *n = 0;
+    struct stat st;
+    size_t cap = 65536;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        if (st.st_size > 0 && (uint64_t)st.st_size > max) {
+            return galley_err_set(err, GALLEY_ELIMIT, "%s: file has %lld bytes, limit %zu", name,
+                                  (long long)st.st_size, max);
+        }
+        cap = (size_t)st.st_size + 1;
+    }
+    char *data = mem_alloc(cap + 1);
+    size_t used = 0;
+    while (data) {
+        if (used == cap) {
+            char *more = mem_resize_array(data, cap * 2 + 1, 1);
+            if (!more) {
+                break;
+            }
+            data = more;
+            cap *= 2;
+        }
+        const ssize_t got = read(fd, data + used, cap - used);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            mem_free(data);
+            return io_error(err, name, "read");
+        }
+        if (got == 0) {
+            data[used] = '\0';
+            *out = data;
+            *n = used;
+            return GALLEY_OK;
+        }
+        used += (size_t)got;
+        if (used > max) {
+            mem_free(data);
+            return galley_err_set(err, GALLEY_ELIMIT, "%s: more than %zu bytes", name, max);
+        }
+    }
+    mem_free(data);
+    return galley_err_set(err, GALLEY_ENOMEM, "%s: no memory for %zu bytes", name, cap);
+}
+
+enum galley_status file_read(const char *path, size_t max, char **out, size_t *n,
+                             struct galley_err *err)
+{
+    *out = NULL;
+    *n = 0;
+    /* O_NONBLOCK so that a FIFO without a writer is not a hang; reading a FIFO
+     * by name is refused below, standard input goes through fd_read. */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        return io_error(err, path, "open");
+    }
+    struct stat st;
+    enum galley_status rc;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        rc = galley_err_set(err, GALLEY_EIO, "%s: not a regular file", path);
+    } else {
+        rc = fd_read(fd, path, max, out, n, err);
+    }
+    close(fd);
+    return rc;
+}
+
+static int write_all(int fd, const char *p, size_t n)
+{
+    while (n > 0) {
+        const ssize_t put = write(fd, p, n);
+        if (put < 0 && errno == EINTR) {
+            continue;
+        }
+        if (put < 0) {
+            return -1;
+        }
+        p += put;
+        n -= (size_t)put;
+    }
+    return 0;
+}
+
+enum galley_status file_write(const char *path, const void *bytes, size_t n, struct galley_err *err)
+{
+    const size_t len = strlen(path);
+    char *tmp = mem_alloc(len + 8);
+    if (!tmp) {
+        return galley_err_set(err, GALLEY_ENOMEM, "%s: no memory for its name", path);
+    }
+    memcpy(tmp, path, len);
+    memcpy(tmp + len, ".XXXXXX", 8);
+    const int fd = mkostemp(tmp, O_CLOEXEC);
+    enum galley_status rc = GALLEY_OK;
+    if (fd < 0) {
+        rc = io_error(err, path, "create");
+        mem_free(tmp);
+        return rc;
+    }
+    const mode_t mask = umask(0);
+    umask(mask);
+    const int bad = fchmod(fd, 0666 & ~mask) != 0 || write_all(fd, bytes, n) != 0;
+    if (bad) {
+        rc = io_error(err, path, "write");
+    }
+    if (close(fd) != 0 && !rc) {
+        rc = io_error(err, path, "write");
+    }
+    if (!rc && rename(tmp, path) != 0) {
+        rc = io_error(err, path, "rename to");
+    }
+    if (rc) {
+        unlink(tmp);
+    }
+    mem_free(tmp);
+    return rc;
+}

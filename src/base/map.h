@@ -1,0 +1,36 @@
+/* map.h - files as bytes: read-only mappings and bounded whole reads. */
+#ifndef GALLEY_BASE_MAP_H
+#define GALLEY_BASE_MAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/base/compiler.h"
+#include "src/base/err.h"
+
+struct map {
+    const uint8_t *base; /* NULL when the file is empty */
+    size_t n;            /* bytes */
+};
+
+/* Maps a regular file read-only.  Errors name the path and errno's reason.  A
+ * file that another process shortens while it is mapped raises SIGBUS: only for
+ * model files, never for documents (those use file_read). */
+GALLEY_MUST_USE enum galley_status map_open(struct map *m, const char *path,
+                                            struct galley_err *err);
+void map_close(struct map *m); /* closed or zeroed is fine */
+
+/* Reads the whole file (or pipe) into a NUL-terminated heap block, at most max
+ * bytes: GALLEY_ELIMIT with both numbers above that.  *out is the caller's. */
+GALLEY_MUST_USE enum galley_status file_read(const char *path, size_t max, char **out, size_t *n,
+                                             struct galley_err *err);
+/* The same from an open descriptor, which stays open; `name` is for errors. */
+GALLEY_MUST_USE enum galley_status fd_read(int fd, const char *name, size_t max, char **out,
+                                           size_t *n, struct galley_err *err);
+
+/* Writes to a temporary name beside `path` and renames, so that a reader never
+ * sees half a file. */
+GALLEY_MUST_USE enum galley_status file_write(const char *path, const void *bytes, size_t n,
+                                              struct galley_err *err);
+
+#endif

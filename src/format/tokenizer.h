@@ -1,0 +1,46 @@
+/* tokenizer.h - byte-level BPE as in Hugging Face tokenizer.json.
+ *
+ * Supported: normalizer NFC or none; pre-tokenizer Sequence[Split(regex, isolated),
+ * ByteLevel(add_prefix_space false, use_regex false)] or ByteLevel with its own regex; model BPE
+ * (merges as strings or pairs, ignore_merges); added tokens (special and not, normalized or
+ * not, lstrip/rstrip/single_word); decoder ByteLevel.  Anything else in the file is refused by
+ * name.  Immutable after opening: any number of threads may encode at once. */
+#ifndef GALLEY_FORMAT_TOKENIZER_H
+#define GALLEY_FORMAT_TOKENIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/base/buf.h"
+#include "src/base/compiler.h"
+#include "src/base/err.h"
+
+struct tokenizer;
+
+GALLEY_MUST_USE enum galley_status tokenizer_open(struct tokenizer **out, const char *path,
+                                                  struct galley_err *err);
+GALLEY_MUST_USE enum galley_status tokenizer_open_memory(struct tokenizer **out, const char *where,
+                                                         const char *text, size_t n,
+                                                         struct galley_err *err);
+void tokenizer_close(struct tokenizer *t);
+
+/* Number of ids: highest id + 1 over vocabulary and added tokens. */
+int tokenizer_n_vocab(const struct tokenizer *t);
+
+/* Encodes text[0..n).  Malformed UTF-8 is replaced by U+FFFD first (maximal subparts, as
+ * Python's errors="replace").  With parse_special false, special tokens written in the text are
+ * ordinary text: documents must not be able to forge control tokens.  *ids is the caller's
+ * (mem_free). */
+GALLEY_MUST_USE enum galley_status tokenizer_encode(const struct tokenizer *t, const char *text,
+                                                    size_t n, bool parse_special, int32_t **ids,
+                                                    int *n_ids, struct galley_err *err);
+
+/* Appends the token's bytes (they may be part of a UTF-8 character).  Special tokens add
+ * nothing unless `special`.  Ids out of range add nothing. */
+void tokenizer_decode(const struct tokenizer *t, int32_t id, bool special, struct buf *out);
+bool tokenizer_is_special(const struct tokenizer *t, int32_t id);
+/* -1 when the content is no token. */
+int32_t tokenizer_lookup(const struct tokenizer *t, const char *content);
+
+#endif

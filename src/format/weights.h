@@ -1,0 +1,40 @@
+/* weights.h - a checkpoint as a table from tensor name to a checked view.
+ *
+ * Opens a Hugging Face directory: model.safetensors, or the shards named by
+ * model.safetensors.index.json plus whatever else the shards hold (tensors that the
+ * index forgot are real: that is how MTP heads get lost).  Every header, offset and
+ * shape is checked against the file before a view exists.  Files stay mapped until
+ * weights_close. */
+#ifndef GALLEY_FORMAT_WEIGHTS_H
+#define GALLEY_FORMAT_WEIGHTS_H
+
+#include <stdbool.h>
+
+#include "kernels/tensor.h"
+#include "src/base/compiler.h"
+#include "src/base/err.h"
+
+struct weights;
+
+GALLEY_MUST_USE enum galley_status weights_open(struct weights **out, const char *dir,
+                                                struct galley_err *err);
+void weights_close(struct weights *w);
+
+int weights_count(const struct weights *w);
+/* i-th tensor in name order: lends name and view. */
+const char *weights_name_at(const struct weights *w, int i);
+const struct tensor *weights_tensor_at(const struct weights *w, int i);
+
+/* Lends the tensor and marks it used; its shape must be exactly shape[0..n_dim).
+ * Missing or different: one sentence naming the tensor, both shapes and the file. */
+GALLEY_MUST_USE enum galley_status weights_lookup(struct weights *w, const char *name, int n_dim,
+                                                  const int64_t *shape, const struct tensor **out,
+                                                  struct galley_err *err);
+bool weights_has(const struct weights *w, const char *name);
+/* GALLEY_EMODEL naming the first tensor nobody looked up (a surplus tensor means the
+ * config and the file are not of one model).  Tensors whose name starts with a prefix in
+ * `ignored` (NULL-terminated list, may be NULL) do not count. */
+GALLEY_MUST_USE enum galley_status
+weights_check_all_used(const struct weights *w, const char *const *ignored, struct galley_err *err);
+
+#endif

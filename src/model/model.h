@@ -1,0 +1,58 @@
+/* model.h - the language backbone: one ragged batch of rows in, logits out.
+ *
+ * Families are data: a struct model_desc says what each layer looks like, so the
+ * forward pass (backbone.c) has no "if family".  The model sees token ids,
+ * embeddings, positions; it never hears of images. */
+#ifndef GALLEY_MODEL_MODEL_H
+#define GALLEY_MODEL_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/device.h"
+#include "src/format/hf_config.h"
+#include "src/format/weights.h"
+#include "src/model/kv.h"
+
+struct model;
+
+/* Binds and packs the language part of `w` for `dev`.  Every tensor's shape is
+ * checked against cfg; a missing one is named.  w may be closed afterwards, except
+ * that the embedding table is used in place: w must outlive the model. */
+GALLEY_MUST_USE enum galley_status model_open(struct model **out, struct device *dev,
+                                              const struct hf_config *cfg, struct weights *w,
+                                              struct galley_err *err);
+void model_close(struct model *m);
+
+struct kv_shape model_kv_shape(const struct model *m);
+int model_hidden(const struct model *m);
+int model_n_vocab(const struct model *m);
+uint64_t model_weight_bytes(const struct model *m);
+/* Scratch bytes model_forward needs for `rows` rows and `n_want` logit rows. */
+uint64_t model_scratch_bytes(const struct model *m, int rows, int n_want);
+
+/* One step: rows of many sequences, rows of one sequence adjacent and in ascending
+ * logical order.  Row r is token[r], or, when embd[r] is not NULL, that embedding
+ * [hidden] instead.  Logical index (KV slot) and M-RoPE position are different things:
+ * with images they differ. */
+struct model_batch {
+    int n_rows;
+    const int32_t *token;     /* [n_rows] */
+    const float *const *embd; /* [n_rows] or NULL: all rows are tokens */
+    const int32_t *pos[3];    /* [n_rows] each: t, h, w */
+    const int32_t *seq;       /* [n_rows] index into block_table */
+    const int32_t *n_keys;    /* [n_rows] logical index + 1 */
+    const int32_t *slot;      /* [n_rows] where this row's k and v go */
+    const int32_t *const *block_table;
+    const int32_t *want; /* [n_want] rows whose logits are wanted, ascending */
+    int n_want;
+    float *logits; /* out: [n_want][n_vocab] */
+};
+
+/* Runs the batch; k and v of every row are written into kv.  Grows its scratch when
+ * needed (GALLEY_ENOMEM), else never allocates. */
+GALLEY_MUST_USE enum galley_status model_forward(struct model *m, struct kv_pool *kv,
+                                                 const struct model_batch *b,
+                                                 struct galley_err *err);
+
+#endif

@@ -1,0 +1,72 @@
+/* vision.h - image in, embeddings and positions out.
+ *
+ * prep equals Hugging Face's Qwen2VLImageProcessor (slow, PIL), vit runs the Qwen2-VL and
+ * Qwen2.5-VL towers with their mergers over dev_ops, mrope makes the position ids of
+ * get_rope_index.  Knows nothing of text models, PDFs or sequences. */
+#ifndef GALLEY_VISION_VISION_H
+#define GALLEY_VISION_VISION_H
+
+#include <stdint.h>
+
+#include "kernels/device.h"
+#include "src/base/image.h"
+#include "src/format/hf_config.h"
+#include "src/format/weights.h"
+
+/* Patch grid of one image: t temporal (1 for pictures), h and w in patches, both multiples of
+ * merge. */
+struct vision_grid {
+    int t, h, w;
+};
+
+struct vision_limits {
+    int64_t min_pixels, max_pixels; /* 0: the preprocessor's */
+};
+
+/* smart_resize: what the image will be.  Sides under factor (patch * merge) are upscaled to it
+ * first; GALLEY_EINPUT "image_too_small ..." when the aspect ratio cannot be kept, aspect over 200
+ * refused with both numbers.  Pure. */
+GALLEY_MUST_USE enum galley_status vision_plan(struct vision_grid *out, int width, int height,
+                                               const struct hf_config *cfg,
+                                               const struct vision_limits *limits,
+                                               struct galley_err *err);
+/* Visual tokens after the merger. */
+int vision_n_tokens(const struct vision_grid *g, const struct hf_vision_config *v);
+
+/* PIL bicubic (antialias, 8-bit fixed point, two passes) to exactly width x height. */
+struct image *vision_resize(const struct image *im, int width, int height);
+
+/* Resize, rescale, normalise, cut: patches [t*h*w][in_channels * temporal_patch * patch^2] in
+ * merge-block order, as pixel_values. */
+GALLEY_MUST_USE enum galley_status vision_patches(float *patches, const struct image *im,
+                                                  const struct vision_grid *g,
+                                                  const struct hf_config *cfg,
+                                                  struct galley_err *err);
+
+struct vit;
+GALLEY_MUST_USE enum galley_status vit_open(struct vit **out, struct device *dev,
+                                            const struct hf_config *cfg, struct weights *w,
+                                            struct galley_err *err);
+void vit_close(struct vit *v);
+uint64_t vit_weight_bytes(const struct vit *v);
+/* Scratch bytes for one vit_encode of n_patches patches in all. */
+uint64_t vit_scratch_bytes(const struct vit *v, int64_t n_patches);
+
+/* Encodes n images at once (rows of all images share the matmuls; attention never crosses
+ * images).  patches: their pixel_values, concatenated.  out: [sum of vision_n_tokens][out_hidden].
+ */
+GALLEY_MUST_USE enum galley_status vit_encode(struct vit *v, float *out, const float *patches,
+                                              const struct vision_grid *grids, int n,
+                                              struct galley_err *err);
+
+/* Position ids of get_rope_index for a prompt of n tokens in which each run between
+ * vision_start and vision_end of image_pad tokens is one image of `grids` (in order).
+ * pos[a]: [n].  *next: the position of the first generated token (all three axes).
+ * GALLEY_EINPUT when runs and grids do not fit. */
+GALLEY_MUST_USE enum galley_status mrope_positions(int32_t *const pos[3], int32_t *next,
+                                                   const int32_t *ids, int n,
+                                                   const struct vision_grid *grids, int n_grids,
+                                                   const struct hf_config *cfg,
+                                                   struct galley_err *err);
+
+#endif
