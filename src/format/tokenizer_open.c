@@ -1,0 +1,526 @@
+/* tokenizer_open.c - from tokenizer.json to the tokenizer's tables.
+ *
+ * What would change ids and is not implemented is refused by name.  "truncation" and "padding"
+ * are ignored: they are a caller's settings that some files carry along.  The post-processor
+ * may be ByteLevel only (it moves offsets, never ids). */
+#include <assert.h>
+#include <string.h>
+
+#include "src/base/json.h"
+#include "src/base/mem.h"
+#include "src/base/utf8.h"
+#include "src/format/tokenizer_impl.h"
+
+/* GPT-2's pattern, which ByteLevel uses when it splits by itself. */
+#define GPT2_PATTERN \
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+
+struct source {
+    const char *where;
+    const cJSON *model, *vocab, *merges, *added;
+    struct galley_err *err;
+};
+
+static const cJSON *item(const cJSON *obj, const char *key)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(obj, key);
+    return v && !cJSON_IsNull(v) ? v : NULL;
+}
+
+static const char *type_of(const cJSON *obj)
+{
+    const cJSON *v = item(obj, "type");
+    return cJSON_IsString(v) ? v->valuestring : "(no type)";
+}
+
+static enum galley_status refuse(const struct source *src, const char *what, const char *name)
+{
+    return galley_err_set(src->err, GALLEY_EUNSUP, "%s: %s \"%s\" is not supported", src->where,
+                          what, name);
+}
+
+static enum galley_status no_memory(const struct source *src, size_t n, const char *what)
+{
+    return galley_err_set(src->err, GALLEY_ENOMEM, "%s: no memory for %zu %s", src->where, n, what);
+}
+
+static enum galley_status flag(const struct source *src, const cJSON *obj, const char *key,
+                               bool fallback, bool *out)
+{
+    *out = fallback;
+    return json_get_bool(obj, src->where, key, false, out, src->err);
+}
+
+/* Settings that must be false or empty, else they are refused by name. */
+static enum galley_status must_be_off(const struct source *src, const cJSON *obj, const char *key)
+{
+    const cJSON *v = item(obj, key);
+    if (!v || cJSON_IsFalse(v) || (cJSON_IsString(v) && v->valuestring[0] == '\0') ||
+        (cJSON_IsNumber(v) && v->valuedouble == 0)) {
+        return GALLEY_OK;
+    }
+    return refuse(src, "setting", key);
+}
+
+/* ---- normalizer, pre-tokenizer, decoder, post-processor ---- */
+
+static enum galley_status read_normalizer(struct tokenizer *t, const struct source *src,
+                                          const cJSON *obj)
+{
+    if (!obj) {
+        return GALLEY_OK;
+    }
+    t->nfc = strcmp(type_of(obj), "NFC") == 0;
+    return t->nfc ? GALLEY_OK : refuse(src, "normalizer", type_of(obj));
+}
+
+static enum galley_status read_byte_level(const struct source *src, const cJSON *obj,
+                                          bool *use_regex)
+{
+    if (strcmp(type_of(obj), "ByteLevel") != 0) {
+        return refuse(src, "pre-tokenizer", type_of(obj));
+    }
+    const enum galley_status rc = must_be_off(src, obj, "add_prefix_space");
+    return rc ? rc : flag(src, obj, "use_regex", true, use_regex);
+}
+
+static enum galley_status read_split(const struct source *src, const cJSON *obj,
+                                     const char **pattern)
+{
+    if (strcmp(type_of(obj), "Split") != 0) {
+        return refuse(src, "pre-tokenizer", type_of(obj));
+    }
+    const char *behavior = "(none)";
+    enum galley_status rc = json_get_string(obj, src->where, "behavior", true, &behavior, src->err);
+    if (!rc && strcmp(behavior, "Isolated") != 0) {
+        rc = refuse(src, "split behavior", behavior);
+    }
+    rc = rc ? rc : must_be_off(src, obj, "invert");
+    if (rc) {
+        return rc;
+    }
+    const cJSON *regex = item(item(obj, "pattern"), "Regex");
+    if (!cJSON_IsString(regex)) {
+        return refuse(src, "split pattern other than", "Regex");
+    }
+    *pattern = regex->valuestring;
+    return GALLEY_OK;
+}
+
+/* Either ByteLevel alone, or a Sequence of Split and a ByteLevel that does not split. */
+static enum galley_status read_pre_tokenizer(struct tokenizer *t, const struct source *src,
+                                             const cJSON *obj)
+{
+    const char *pattern = NULL;
+    const cJSON *byte_level = obj;
+    enum galley_status rc = GALLEY_OK;
+    if (strcmp(type_of(obj), "Sequence") == 0) {
+        const cJSON *list = item(obj, "pretokenizers");
+        const int n = cJSON_GetArraySize(list);
+        if (!cJSON_IsArray(list) || n < 1 || n > 2) {
+            return refuse(src, "pre-tokenizer", "Sequence of other than one or two parts");
+        }
+        byte_level = cJSON_GetArrayItem(list, n - 1);
+        rc = n == 2 ? read_split(src, cJSON_GetArrayItem(list, 0), &pattern) : GALLEY_OK;
+    }
+    bool use_regex = false;
+    rc = rc ? rc : read_byte_level(src, byte_level, &use_regex);
+    if (!rc && use_regex && pattern) {
+        return refuse(src, "pre-tokenizer", "ByteLevel with use_regex after Split");
+    }
+    pattern = use_regex ? GPT2_PATTERN : pattern;
+    return rc || !pattern ? rc : tok_split_compile(t, src->where, pattern, src->err);
+}
+
+static enum galley_status read_ends(const struct source *src, const cJSON *decoder,
+                                    const cJSON *post)
+{
+    if (strcmp(type_of(decoder), "ByteLevel") != 0) {
+        return refuse(src, "decoder", type_of(decoder));
+    }
+    if (post && strcmp(type_of(post), "ByteLevel") != 0) {
+        return refuse(src, "post-processor", type_of(post));
+    }
+    return GALLEY_OK;
+}
+
+/* ---- strings and ids ---- */
+
+static enum galley_status check_id(const struct source *src, const cJSON *v, const char *name,
+                                   int32_t *id)
+{
+    if (!cJSON_IsNumber(v) || !(v->valuedouble >= 0 && v->valuedouble < TOK_VOCAB_MAX) ||
+        v->valuedouble != (double)(int32_t)v->valuedouble) {
+        return galley_err_set(src->err, GALLEY_EINPUT, "%s: token \"%.40s\" has no id from 0 to %d",
+                              src->where, name, TOK_VOCAB_MAX - 1);
+    }
+    *id = (int32_t)v->valuedouble;
+    return GALLEY_OK;
+}
+
+static const char *content_of(const cJSON *added)
+{
+    const cJSON *v = item(added, "content");
+    return cJSON_IsString(v) ? v->valuestring : "";
+}
+
+/* First pass: the highest id, and room for all strings. */
+static enum galley_status measure(struct tokenizer *t, const struct source *src, size_t *n_strings)
+{
+    int32_t id = 0;
+    size_t n = 0, bytes = 0;
+    const cJSON *v;
+    cJSON_ArrayForEach(v, src->vocab)
+    {
+        const enum galley_status rc = check_id(src, v, v->string, &id);
+        if (rc) {
+            return rc;
+        }
+        t->n_vocab = id >= t->n_vocab ? id + 1 : t->n_vocab;
+        bytes += strlen(v->string) + 1;
+        n++;
+    }
+    cJSON_ArrayForEach(v, src->added)
+    {
+        const enum galley_status rc = check_id(src, item(v, "id"), content_of(v), &id);
+        if (rc) {
+            return rc;
+        }
+        t->n_vocab = id >= t->n_vocab ? id + 1 : t->n_vocab;
+        bytes += strlen(content_of(v)) + 1;
+        n++;
+    }
+    t->text_cap = bytes; /* below 4 GiB: the file has at most TOK_FILE_MAX bytes */
+    *n_strings = n;
+    return GALLEY_OK;
+}
+
+static enum galley_status reserve(struct tokenizer *t, const struct source *src)
+{
+    size_t n_strings = 0;
+    const enum galley_status rc = measure(t, src, &n_strings);
+    if (rc) {
+        return rc;
+    }
+    t->n_slots = 16;
+    while (t->n_slots < n_strings * 2) {
+        t->n_slots *= 2;
+    }
+    t->entries = mem_many(struct tok_entry, (size_t)t->n_vocab);
+    t->text = mem_array(t->text_cap, 1);
+    t->slots = mem_array(t->n_slots, sizeof(*t->slots));
+    if (!t->entries || !t->text || !t->slots) {
+        return no_memory(src, n_strings, "tokens");
+    }
+    memset(t->slots, 0xff, t->n_slots * sizeof(*t->slots));
+    return GALLEY_OK;
+}
+
+/* Second pass: gives `id` its string.  The same string at the same id again only adds flags. */
+static enum galley_status put(struct tokenizer *t, const struct source *src, const char *s,
+                              int32_t id, unsigned flags)
+{
+    const size_t n = strlen(s);
+    struct tok_entry *e = &t->entries[id];
+    const int32_t old = tok_find(t, s, n);
+    if (old == id && (flags & TOK_ADDED) && !(e->flags & TOK_ADDED)) {
+        e->flags = (uint8_t)(e->flags | flags);
+        return GALLEY_OK;
+    }
+    if (old >= 0 || e->flags) {
+        return galley_err_set(src->err, GALLEY_EINPUT, "%s: token \"%.40s\" at id %d: %s",
+                              src->where, s, (int)id,
+                              old >= 0 ? "the token is there twice" : "the id is taken");
+    }
+    assert(t->text_n + n + 1 <= t->text_cap);
+    e->at = (uint32_t)t->text_n;
+    e->n = (uint32_t)n;
+    e->flags = (uint8_t)(flags | TOK_PRESENT);
+    memcpy(t->text + t->text_n, s, n + 1);
+    t->text_n += n + 1;
+    tok_insert(t, id);
+    return GALLEY_OK;
+}
+
+static enum galley_status read_vocab(struct tokenizer *t, const struct source *src)
+{
+    const cJSON *v;
+    cJSON_ArrayForEach(v, src->vocab)
+    {
+        if (v->string[0] == '\0') {
+            return galley_err_set(src->err, GALLEY_EINPUT, "%s: the vocabulary has an empty token",
+                                  src->where);
+        }
+        const enum galley_status rc = put(t, src, v->string, (int32_t)v->valuedouble, TOK_MODEL);
+        if (rc) {
+            return rc;
+        }
+    }
+    for (int b = 0; b < 256; b++) {
+        char c[4];
+        const int n = utf8_encode(tok_alphabet((uint8_t)b), c);
+        t->byte_id[b] = tok_find(t, c, (size_t)n);
+        if (t->byte_id[b] < 0) {
+            return galley_err_set(src->err, GALLEY_EUNSUP,
+                                  "%s: byte 0x%02x has no token: not a byte-level vocabulary",
+                                  src->where, (unsigned)b);
+        }
+    }
+    return GALLEY_OK;
+}
+
+/* ---- added tokens ---- */
+
+static enum galley_status added_flags(const struct source *src, const cJSON *obj, unsigned *flags,
+                                      bool *normalized)
+{
+    static const struct {
+        const char *key;
+        unsigned bit;
+    } keys[] = { { "special", TOK_SPECIAL },
+                 { "lstrip", TOK_LSTRIP },
+                 { "rstrip", TOK_RSTRIP },
+                 { "single_word", TOK_SINGLE_WORD } };
+    *flags = TOK_ADDED;
+    for (size_t i = 0; i < COUNT(keys); i++) {
+        bool on;
+        const enum galley_status rc = flag(src, obj, keys[i].key, false, &on);
+        if (rc) {
+            return rc;
+        }
+        *flags |= on ? keys[i].bit : 0;
+    }
+    return flag(src, obj, "normalized", !(*flags & TOK_SPECIAL), normalized);
+}
+
+static enum galley_status read_added_one(struct tokenizer *t, const struct source *src,
+                                         const cJSON *obj)
+{
+    const char *s = content_of(obj);
+    const size_t n = strlen(s);
+    if (n == 0 || n > TOK_CONTENT_MAX || !utf8_valid(s, n)) {
+        return galley_err_set(src->err, GALLEY_EINPUT,
+                              "%s: added token of %zu bytes, allowed 1 to %d of UTF-8", src->where,
+                              n, TOK_CONTENT_MAX);
+    }
+    unsigned flags;
+    bool normalized;
+    const int32_t id = (int32_t)item(obj, "id")->valuedouble; /* measure() has checked it */
+    enum galley_status rc = added_flags(src, obj, &flags, &normalized);
+    rc = rc ? rc : put(t, src, s, id, flags);
+    if (rc || !normalized) {
+        return rc ? rc : tok_trie_add(&t->raw, s, n, id, src->err);
+    }
+    char *nfc = NULL;
+    size_t nfc_n = 0;
+    if (t->nfc) {
+        rc = tok_nfc(s, n, &nfc, &nfc_n, src->err);
+    }
+    rc = rc ? rc : tok_trie_add(&t->normalized, nfc ? nfc : s, nfc ? nfc_n : n, id, src->err);
+    mem_free(nfc);
+    return rc;
+}
+
+static enum galley_status read_added(struct tokenizer *t, const struct source *src)
+{
+    const cJSON *v;
+    cJSON_ArrayForEach(v, src->added)
+    {
+        const enum galley_status rc = read_added_one(t, src, v);
+        if (rc) {
+            return rc;
+        }
+    }
+    return GALLEY_OK;
+}
+
+/* ---- merges ---- */
+
+/* Lends the two halves of "a b" or ["a", "b"]; false when v is neither. */
+static bool merge_halves(const cJSON *v, const char *half[2], size_t n[2])
+{
+    if (cJSON_IsString(v)) {
+        const char *gap = strchr(v->valuestring, ' ');
+        if (!gap || strchr(gap + 1, ' ')) {
+            return false;
+        }
+        half[0] = v->valuestring;
+        n[0] = (size_t)(gap - v->valuestring);
+        half[1] = gap + 1;
+    } else {
+        const cJSON *a = cJSON_IsArray(v) ? v->child : NULL, *b = a ? a->next : NULL;
+        if (!cJSON_IsString(a) || !cJSON_IsString(b) || b->next) {
+            return false;
+        }
+        half[0] = a->valuestring;
+        n[0] = strlen(half[0]);
+        half[1] = b->valuestring;
+    }
+    n[1] = strlen(half[1]);
+    return n[0] > 0 && n[1] > 0;
+}
+
+static enum galley_status read_merge(struct tokenizer *t, const struct source *src, const cJSON *v,
+                                     int32_t rank, struct buf *joined)
+{
+    const char *half[2];
+    size_t n[2];
+    if (!merge_halves(v, half, n)) {
+        return galley_err_set(src->err, GALLEY_EINPUT, "%s: merge %d is not a pair of tokens",
+                              src->where, (int)rank);
+    }
+    buf_cut(joined, 0);
+    buf_add(joined, half[0], n[0]);
+    buf_add(joined, half[1], n[1]);
+    if (!buf_ok(joined)) {
+        return no_memory(src, n[0] + n[1], "bytes of a merge");
+    }
+    const struct tok_merge m = { .left = tok_find(t, half[0], n[0]),
+                                 .right = tok_find(t, half[1], n[1]),
+                                 .rank = rank,
+                                 .id = tok_find(t, joined->data, joined->n) };
+    if (m.left < 0 || m.right < 0 || m.id < 0) {
+        return galley_err_set(src->err, GALLEY_EINPUT,
+                              "%s: merge %d (\"%.40s\") needs a token the vocabulary lacks",
+                              src->where, (int)rank, joined->data);
+    }
+    tok_merge_insert(t, m);
+    return GALLEY_OK;
+}
+
+static enum galley_status read_merges(struct tokenizer *t, const struct source *src)
+{
+    const int n = cJSON_GetArraySize(src->merges);
+    if (n == 0) {
+        return GALLEY_OK;
+    }
+    if (n > TOK_MERGES_MAX) {
+        return galley_err_set(src->err, GALLEY_ELIMIT, "%s: %d merges, limit %d", src->where, n,
+                              TOK_MERGES_MAX);
+    }
+    t->n_merge_slots = 16;
+    while (t->n_merge_slots < (size_t)n + (size_t)n / 2) {
+        t->n_merge_slots *= 2;
+    }
+    t->merges = mem_array(t->n_merge_slots, sizeof(*t->merges));
+    if (!t->merges) {
+        return no_memory(src, (size_t)n, "merges");
+    }
+    memset(t->merges, 0xff, t->n_merge_slots * sizeof(*t->merges)); /* left = -1 */
+    struct buf joined;
+    buf_init(&joined, TOK_FILE_MAX);
+    int32_t rank = 0;
+    enum galley_status rc = GALLEY_OK;
+    const cJSON *v;
+    cJSON_ArrayForEach(v, src->merges)
+    {
+        rc = read_merge(t, src, v, rank++, &joined);
+        if (rc) {
+            break;
+        }
+    }
+    buf_deinit(&joined);
+    return rc;
+}
+
+/* ---- the whole file ---- */
+
+static enum galley_status find_model(struct source *src, const cJSON *root)
+{
+    static const char *const off[] = { "dropout", "continuing_subword_prefix", "end_of_word_suffix",
+                                       "byte_fallback" };
+    src->model = item(root, "model");
+    if (strcmp(type_of(src->model), "BPE") != 0) {
+        return refuse(src, "model", type_of(src->model));
+    }
+    for (size_t i = 0; i < COUNT(off); i++) {
+        const enum galley_status rc = must_be_off(src, src->model, off[i]);
+        if (rc) {
+            return rc;
+        }
+    }
+    src->vocab = item(src->model, "vocab");
+    src->merges = item(src->model, "merges");
+    src->added = item(root, "added_tokens");
+    if (!cJSON_IsObject(src->vocab) || !cJSON_IsArray(src->merges) ||
+        (src->added && !cJSON_IsArray(src->added))) {
+        return galley_err_set(src->err, GALLEY_EINPUT,
+                              "%s: needs a vocab object, a merges array and an added_tokens array",
+                              src->where);
+    }
+    return GALLEY_OK;
+}
+
+static enum galley_status build(struct tokenizer *t, struct source *src, const cJSON *root)
+{
+    enum galley_status rc = find_model(src, root);
+    rc = rc ? rc : read_normalizer(t, src, item(root, "normalizer"));
+    rc = rc ? rc : read_ends(src, item(root, "decoder"), item(root, "post_processor"));
+    rc = rc ? rc : flag(src, src->model, "ignore_merges", false, &t->ignore_merges);
+    rc = rc ? rc : read_pre_tokenizer(t, src, item(root, "pre_tokenizer"));
+    rc = rc ? rc : reserve(t, src);
+    rc = rc ? rc : read_vocab(t, src);
+    rc = rc ? rc : read_merges(t, src);
+    return rc ? rc : read_added(t, src);
+}
+
+static enum galley_status open_tree(struct tokenizer **out, const char *where, const cJSON *root,
+                                    struct galley_err *err)
+{
+    struct tokenizer *t = mem_new(struct tokenizer);
+    if (!t) {
+        return galley_err_set(err, GALLEY_ENOMEM, "%s: no memory for a tokenizer", where);
+    }
+    struct source src = { .where = where, .err = err };
+    const enum galley_status rc = build(t, &src, root);
+    if (rc) {
+        tokenizer_close(t);
+        return rc;
+    }
+    *out = t;
+    return GALLEY_OK;
+}
+
+enum galley_status tokenizer_open(struct tokenizer **out, const char *path, struct galley_err *err)
+{
+    *out = NULL;
+    cJSON *root;
+    enum galley_status rc = json_read(&root, path, TOK_FILE_MAX, err);
+    if (!rc) {
+        rc = open_tree(out, path, root, err);
+        cJSON_Delete(root);
+    }
+    return rc;
+}
+
+enum galley_status tokenizer_open_memory(struct tokenizer **out, const char *where,
+                                         const char *text, size_t n, struct galley_err *err)
+{
+    *out = NULL;
+    if (n > TOK_FILE_MAX) {
+        return galley_err_set(err, GALLEY_ELIMIT, "%s: tokenizer has %zu bytes, limit %zu", where,
+                              n, TOK_FILE_MAX);
+    }
+    cJSON *root;
+    enum galley_status rc = json_parse(&root, where, text, n, err);
+    if (!rc) {
+        rc = open_tree(out, where, root, err);
+        cJSON_Delete(root);
+    }
+    return rc;
+}
+
+void tokenizer_close(struct tokenizer *t)
+{
+    if (!t) {
+        return;
+    }
+    tok_split_free(t);
+    mem_free(t->entries);
+    mem_free(t->text);
+    mem_free(t->slots);
+    mem_free(t->merges);
+    mem_free(t->raw.nodes);
+    mem_free(t->normalized.nodes);
+    mem_free(t);
+}
