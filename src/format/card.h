@@ -50,6 +50,10 @@ struct card {
     int max_new_tokens;             /* 0: from generation_config.json */
 };
 
+/* Names of the kinds in bit order, so that the document layer can assert it. */
+int card_kind_count(void);
+const char *card_kind_name(int i);
+
 void card_default(struct card *c);
 /* Reads dir/galley.json over the defaults; a missing file is fine (*found = false). */
 GALLEY_MUST_USE enum galley_status card_read(struct card *out, const char *dir, bool *found,

@@ -21,7 +21,8 @@ GALLEY_MUST_USE enum galley_status weights_open(struct weights **out, const char
 void weights_close(struct weights *w);
 
 int weights_count(const struct weights *w);
-/* i-th tensor in name order: lends name and view. */
+/* i-th tensor in name order: lends name and view.  The view is NULL when its dtype is not F32,
+ * F16 or BF16 or it has too many dimensions: such tensors are listed, and a lookup refuses them. */
 const char *weights_name_at(const struct weights *w, int i);
 const struct tensor *weights_tensor_at(const struct weights *w, int i);
 

@@ -1,0 +1,341 @@
+/* weights.c - the files of a checkpoint merged into one table sorted by name. */
+#include "src/format/weights.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/base/json.h"
+#include "src/base/mem.h"
+#include "src/format/safetensors.h"
+
+#define SINGLE     "model.safetensors"
+#define INDEX      "model.safetensors.index.json"
+#define INDEX_MAX  ((size_t)100 << 20)
+#define SHARDS_MAX 1024
+#define SHAPE_TEXT 128
+
+struct shard {
+    char *name; /* plain file name */
+    struct safetensors *file;
+};
+
+struct weight {
+    const struct st_entry *entry;
+    const struct shard *shard;
+    bool used;
+};
+
+struct weights {
+    char *dir;
+    struct shard shards[SHARDS_MAX];
+    int n_shards;
+    struct weight *items; /* in name order */
+    int n_items;
+};
+
+/* dir/name on the heap; NULL without memory. */
+static char *join(const char *dir, const char *name)
+{
+    const size_t n_dir = strlen(dir), n_name = strlen(name);
+    char *path = mem_alloc(n_dir + n_name + 2);
+    if (path) {
+        memcpy(path, dir, n_dir);
+        path[n_dir] = '/';
+        memcpy(path + n_dir + 1, name, n_name + 1);
+    }
+    return path;
+}
+
+static enum galley_status no_memory(struct galley_err *err, const char *dir)
+{
+    return galley_err_set(err, GALLEY_ENOMEM, "%s: no memory to open the model", dir);
+}
+
+/* A shard's name comes from a file: it must not lead out of the directory. */
+static bool plain_name(const char *name)
+{
+    return name[0] && strlen(name) < 256 && !strchr(name, '/') && !strchr(name, '\\') &&
+           name[0] != '.' && !strstr(name, "..");
+}
+
+static struct shard *lookup_shard(struct weights *w, const char *name)
+{
+    for (int i = 0; i < w->n_shards; i++) {
+        if (strcmp(w->shards[i].name, name) == 0) {
+            return &w->shards[i];
+        }
+    }
+    return NULL;
+}
+
+static enum galley_status open_shard(struct weights *w, const char *name, struct galley_err *err)
+{
+    if (w->n_shards == SHARDS_MAX) {
+        return galley_err_set(err, GALLEY_EMODEL, "%s/%s: more than %d shards", w->dir, INDEX,
+                              SHARDS_MAX);
+    }
+    struct shard *s = &w->shards[w->n_shards];
+    s->name = mem_strdup(name);
+    char *path = join(w->dir, name);
+    enum galley_status rc;
+    if (!s->name || !path) {
+        rc = no_memory(err, w->dir);
+    } else {
+        rc = safetensors_open(&s->file, path, err);
+        rc = rc == GALLEY_EIO ? galley_err_prefix(err, GALLEY_EMODEL, "model file") : rc;
+    }
+    mem_free(path);
+    if (rc) {
+        mem_free(s->name);
+        return rc;
+    }
+    w->n_shards++;
+    return GALLEY_OK;
+}
+
+static enum galley_status open_shards(struct weights *w, const char *path, const cJSON *map,
+                                      struct galley_err *err)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, map)
+    {
+        if (!cJSON_IsString(item) || !plain_name(item->valuestring)) {
+            return galley_err_set(err, GALLEY_EMODEL, "%s: the shard of %s is no plain file name",
+                                  path, item->string);
+        }
+        if (!lookup_shard(w, item->valuestring)) {
+            const enum galley_status rc = open_shard(w, item->valuestring, err);
+            if (rc) {
+                return rc;
+            }
+        }
+    }
+    if (w->n_shards == 0) {
+        return galley_err_set(err, GALLEY_EMODEL, "%s: \"weight_map\" is empty", path);
+    }
+    return GALLEY_OK;
+}
+
+static int compare_items(const void *a, const void *b)
+{
+    const struct weight *x = a, *y = b;
+    return strcmp(x->entry->name, y->entry->name);
+}
+
+/* All tensors of all shards, whatever the index says about them. */
+static enum galley_status merge(struct weights *w, struct galley_err *err)
+{
+    size_t n = 0;
+    for (int i = 0; i < w->n_shards; i++) {
+        n += (size_t)safetensors_count(w->shards[i].file);
+    }
+    w->items = mem_many(struct weight, n);
+    if (!w->items) {
+        return no_memory(err, w->dir);
+    }
+    for (int i = 0; i < w->n_shards; i++) {
+        const struct shard *s = &w->shards[i];
+        for (int k = 0; k < safetensors_count(s->file); k++) {
+            w->items[w->n_items++] =
+                (struct weight){ .entry = safetensors_at(s->file, k), .shard = s };
+        }
+    }
+    qsort(w->items, n, sizeof(*w->items), compare_items);
+    for (size_t i = 1; i < n; i++) {
+        const struct weight *a = &w->items[i - 1], *b = &w->items[i];
+        if (compare_items(a, b) == 0) {
+            return galley_err_set(err, GALLEY_EMODEL, "%s: %s is in both %s and %s", w->dir,
+                                  a->entry->name, a->shard->name, b->shard->name);
+        }
+    }
+    return GALLEY_OK;
+}
+
+static struct weight *lookup(const struct weights *w, const char *name)
+{
+    const struct st_entry entry = { .name = name };
+    const struct weight key = { .entry = &entry };
+    return bsearch(&key, w->items, (size_t)w->n_items, sizeof(*w->items), compare_items);
+}
+
+/* What the index promises must be there. */
+static enum galley_status check_index(const struct weights *w, const char *path, const cJSON *map,
+                                      struct galley_err *err)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, map)
+    {
+        const struct weight *found = lookup(w, item->string);
+        if (!found || strcmp(found->shard->name, item->valuestring) != 0) {
+            return galley_err_set(err, GALLEY_EMODEL, "%s: %s is not in %s", path, item->string,
+                                  item->valuestring);
+        }
+    }
+    return GALLEY_OK;
+}
+
+static enum galley_status read_index(struct weights *w, const char *path, struct galley_err *err)
+{
+    cJSON *tree;
+    enum galley_status rc = json_read(&tree, path, INDEX_MAX, err);
+    if (rc) {
+        return rc == GALLEY_ENOMEM ? rc : galley_err_prefix(err, GALLEY_EMODEL, "model index");
+    }
+    const cJSON *map = cJSON_GetObjectItemCaseSensitive(tree, "weight_map");
+    if (!cJSON_IsObject(map)) {
+        rc = galley_err_set(err, GALLEY_EMODEL, "%s: \"weight_map\" is missing", path);
+    } else {
+        rc = open_shards(w, path, map, err);
+        rc = rc ? rc : merge(w, err);
+        rc = rc ? rc : check_index(w, path, map, err);
+    }
+    cJSON_Delete(tree);
+    return rc;
+}
+
+/* The single file first, as Hugging Face does. */
+static enum galley_status open_files(struct weights *w, const char *single, const char *index,
+                                     struct galley_err *err)
+{
+    if (access(single, F_OK) == 0) {
+        const enum galley_status rc = open_shard(w, SINGLE, err);
+        return rc ? rc : merge(w, err);
+    }
+    if (access(index, F_OK) == 0) {
+        return read_index(w, index, err);
+    }
+    return galley_err_set(err, GALLEY_EMODEL,
+                          "%s: neither %s nor %s is there: give a Hugging Face model directory",
+                          w->dir, SINGLE, INDEX);
+}
+
+enum galley_status weights_open(struct weights **out, const char *dir, struct galley_err *err)
+{
+    *out = NULL;
+    struct weights *w = mem_new(struct weights);
+    if (!w) {
+        return no_memory(err, dir);
+    }
+    w->dir = mem_strdup(dir);
+    char *single = join(dir, SINGLE), *index = join(dir, INDEX);
+    const enum galley_status rc =
+        w->dir && single && index ? open_files(w, single, index, err) : no_memory(err, dir);
+    mem_free(single);
+    mem_free(index);
+    if (rc) {
+        weights_close(w);
+        return rc;
+    }
+    *out = w;
+    return GALLEY_OK;
+}
+
+void weights_close(struct weights *w)
+{
+    if (!w) {
+        return;
+    }
+    for (int i = 0; i < w->n_shards; i++) {
+        safetensors_close(w->shards[i].file);
+        mem_free(w->shards[i].name);
+    }
+    mem_free(w->items);
+    mem_free(w->dir);
+    mem_free(w);
+}
+
+int weights_count(const struct weights *w)
+{
+    return w->n_items;
+}
+
+const char *weights_name_at(const struct weights *w, int i)
+{
+    assert(i >= 0 && i < w->n_items);
+    return w->items[i].entry->name;
+}
+
+const struct tensor *weights_tensor_at(const struct weights *w, int i)
+{
+    assert(i >= 0 && i < w->n_items);
+    const struct st_entry *e = w->items[i].entry;
+    return e->usable ? &e->view : NULL;
+}
+
+static void shape_text(char out[SHAPE_TEXT], int n_dim, const int64_t *shape)
+{
+    int n = snprintf(out, SHAPE_TEXT, "[");
+    for (int i = 0; i < n_dim && n < SHAPE_TEXT - 24; i++) {
+        n += snprintf(out + n, (size_t)(SHAPE_TEXT - n), "%s%lld", i ? ", " : "",
+                      (long long)shape[i]);
+    }
+    snprintf(out + n, (size_t)(SHAPE_TEXT - n), "]");
+}
+
+enum galley_status weights_lookup(struct weights *w, const char *name, int n_dim,
+                                  const int64_t *shape, const struct tensor **out,
+                                  struct galley_err *err)
+{
+    assert(n_dim >= 0 && n_dim <= TENSOR_DIM_MAX);
+    *out = NULL;
+    char want[SHAPE_TEXT], has[SHAPE_TEXT];
+    shape_text(want, n_dim, shape);
+    struct weight *found = lookup(w, name);
+    if (!found) {
+        return galley_err_set(err, GALLEY_EMODEL, "%s: tensor %s %s is missing", w->dir, name,
+                              want);
+    }
+    const struct st_entry *e = found->entry;
+    if (!e->usable) {
+        return galley_err_set(
+            err, GALLEY_EMODEL,
+            "%s/%s: tensor %s is %s; F32, F16 and BF16 with at most %d dimensions "
+            "are supported",
+            w->dir, found->shard->name, name, e->dtype, TENSOR_DIM_MAX);
+    }
+    bool same = e->view.n_dim == n_dim;
+    for (int i = 0; same && i < n_dim; i++) {
+        same = e->view.shape[i] == shape[i];
+    }
+    if (!same) {
+        shape_text(has, e->view.n_dim, e->view.shape);
+        return galley_err_set(err, GALLEY_EMODEL, "%s/%s: tensor %s is %s, the config wants %s",
+                              w->dir, found->shard->name, name, has, want);
+    }
+    found->used = true;
+    *out = &e->view;
+    return GALLEY_OK;
+}
+
+bool weights_has(const struct weights *w, const char *name)
+{
+    return lookup(w, name) != NULL;
+}
+
+static bool is_ignored(const char *name, const char *const *ignored)
+{
+    for (; ignored && *ignored; ignored++) {
+        if (strncmp(name, *ignored, strlen(*ignored)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum galley_status weights_check_all_used(const struct weights *w, const char *const *ignored,
+                                          struct galley_err *err)
+{
+    for (int i = 0; i < w->n_items; i++) {
+        const struct weight *item = &w->items[i];
+        if (!item->used && !is_ignored(item->entry->name, ignored)) {
+            return galley_err_set(err, GALLEY_EMODEL,
+                                  "%s/%s: tensor %s is not part of this model: config and weights "
+                                  "do not belong together",
+                                  w->dir, item->shard->name, item->entry->name);
+        }
+    }
+    return GALLEY_OK;
+}
