@@ -48,5 +48,7 @@ void kv_seq_clear(struct kv_pool *p, struct kv_seq *s); /* gives everything back
 int32_t kv_seq_slot(const struct kv_seq *s, int i);
 
 void kv_check(const struct kv_pool *p); /* asserts the invariant */
+/* The same when seqs[0..n) are all lists there are: nothing leaked, nothing held twice. */
+void kv_check_lists(const struct kv_pool *p, const struct kv_seq *const *seqs, int n);
 
 #endif

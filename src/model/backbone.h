@@ -1,0 +1,28 @@
+/* backbone.h - the inside of struct model, shared by bind.c (fills) and backbone.c (runs). */
+#ifndef GALLEY_MODEL_BACKBONE_H
+#define GALLEY_MODEL_BACKBONE_H
+
+#include "src/model/desc.h"
+#include "src/model/model.h"
+
+struct layer {
+    float *attn_norm, *ffn_norm;
+    struct linear *qkv, *o;        /* rows of qkv: all q heads, all k heads, all v heads */
+    struct linear *gate_up, *down; /* rows of gate_up: gate, then up */
+};
+
+struct model {
+    /* fixed after open */
+    struct device *dev;
+    struct model_desc desc;
+    struct tensor embed; /* [n_vocab][hidden], the file's own memory */
+    struct layer *layers;
+    float *final_norm;
+    struct linear *head;
+    uint64_t weight_bytes;
+    /* the thread that runs model_forward */
+    char *scratch; /* device memory, kept between calls */
+    uint64_t scratch_bytes;
+};
+
+#endif
