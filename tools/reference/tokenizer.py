@@ -1,7 +1,7 @@
 """Compares Galley's tokenizer with Hugging Face `tokenizers` (pip install tokenizers).
 
   tokenizer.py compare TOKENIZER_JSON TOK_DUMP [N]    ids and decoded text of about N strings (default 6000)
-  tokenizer.py points TOKENIZER_JSON TOK_DUMP         every code point in four contexts
+  tokenizer.py points TOKENIZER_JSON TOK_DUMP         every code point in eight contexts: splits and normalisation
   tokenizer.py fixture TOKENIZER_JSON OUT [N]         strings and ids for tests/format/test_tokenizer.c
   tokenizer.py qwen2 TIKTOKEN OUT_JSON                Qwen2's tokenizer.json from qwen.tiktoken (in the dashscope package)
   tokenizer.py reduce TOKENIZER_JSON OUT_JSON N       the same file with only its first N merges
@@ -13,6 +13,7 @@ import random
 import struct
 import subprocess
 import sys
+import tempfile
 import unicodedata
 
 QWEN2_PATTERN = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -119,19 +120,32 @@ def compare(path, tool, data, show=10):
     return bad
 
 
+def probe(path, out):
+    """The same normalizer and pattern with a vocabulary that shows every split: x, 1, ', space and newline merge with any byte beside them."""
+    d = json.load(open(path)); u = list(byte_alphabet().values()); spell = byte_alphabet()
+    merges = [m for c in b"x1' \n" for b in u for m in ((spell[c], b), (b, spell[c]))]
+    merges = list(dict.fromkeys(merges))
+    tokens = dict.fromkeys(u + [a + b for a, b in merges])
+    d["model"].update(vocab={t: i for i, t in enumerate(tokens)}, merges=[" ".join(m) for m in merges])
+    d["added_tokens"] = []
+    json.dump(d, open(out, "w"))
+
+
 def points(path, tool):
-    """Every code point alone, after a letter, before one, and after a space; reports differing code points by category."""
+    """Reports the code points that split or normalise differently, as ranges."""
     all_points = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
-    encode, _ = hugging_face(path)
-    differ = {}
-    for name, make in dict(alone="{}", after="ab{}", before="{}ab", space=" {} 1").items():
-        data = [make.replace("{}", chr(c)).encode() for c in all_points]
-        for c, d, (ids, _) in zip(all_points, data, galley(tool, path, data, "plain"), strict=True):
-            if ids != encode(d, "plain"): differ.setdefault(c, []).append(name)
-    print(f"{len(all_points)} code points in 4 contexts, {len(differ)} differ")
+    with tempfile.NamedTemporaryFile(suffix=".json") as f:
+        probe(path, f.name)
+        encode, _ = hugging_face(f.name)
+        differ = {}
+        for make in ("x{}x", "1{}1", " {}", "{} ", "  {}", "'{}x", "{}\n", "e{}\u0301\u0323x"):
+            data = [make.replace("{}", chr(c)).encode() for c in all_points]
+            for c, d, (ids, _) in zip(all_points, data, galley(tool, f.name, data, "plain"), strict=True):
+                if ids != encode(d, "plain"): differ.setdefault(c, []).append(make)
+    print(f"{len(all_points)} code points in 8 contexts, {len(differ)} differ")
     ranges = []
     for c in sorted(differ):
-        if ranges and ranges[-1][1] == c - 1: ranges[-1][1] = c
+        if ranges and ranges[-1][1] == c - 1 and differ[c] == differ[ranges[-1][0]]: ranges[-1][1] = c
         else: ranges.append([c, c])
     for a, b in ranges: print(f"  U+{a:04X}..U+{b:04X} {unicodedata.category(chr(a))} {unicodedata.name(chr(a), '?')} {differ[a]}")
 
