@@ -39,9 +39,14 @@ int pdf_n_pages(const struct pdf *p);
 GALLEY_MUST_USE enum galley_status pdf_page(struct pdf *p, int i, double dpi, struct page **out,
                                             struct galley_err *err);
 
-/* Makes the pdf_page call in progress return GALLEY_ECANCELLED soon.  Any thread. */
+/* Makes the pdf_page call in progress return GALLEY_ECANCELLED soon; between two calls, the next
+ * one.  Any thread. */
 void pdf_cancel(struct pdf *p);
 /* The running child's pid, or 0: for tests. */
 int pdf_child_pid(const struct pdf *p);
+/* Has the child try what its sandbox must refuse (files, network, programs, processes); *refused
+ * becomes a set of enum pdf_probe (pdf_proto.h), PDF_PROBE_ALL when it holds. */
+GALLEY_MUST_USE enum galley_status pdf_probe_sandbox(struct pdf *p, uint32_t *refused,
+                                                     struct galley_err *err);
 
 #endif
