@@ -15,8 +15,7 @@
 
 enum draw_verb { DRAW_MOVE, DRAW_LINE, DRAW_CURVE, DRAW_CLOSE };
 
-/* One step of a path; x, y is where it ends; curves carry only their end and control points' box,
- * which is enough to know where they are. */
+/* One step of a path; x, y is where it ends.  A curve also says which box it stays in. */
 struct draw_step {
     enum draw_verb verb;
     float x, y;

@@ -52,7 +52,8 @@ static bool watch_socket(void)
 /* --- warm-up --- */
 
 /* One small page with a font that is not embedded: loads fontconfig's tables, FreeType, the colour
- * management and everything else that Poppler opens lazily. */
+ * management and everything else that Poppler opens lazily.  Its document is never released: with
+ * the last one Poppler would drop the list of CMap folders, which cannot be read again. */
 static const char warm_pdf[] =
     "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n"
     "2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
@@ -62,10 +63,12 @@ static const char warm_pdf[] =
     "5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\n"
     "trailer<</Root 1 0 R>>\n%%EOF\n";
 
-static void warm_up(void)
+static bool warm_up(void)
 {
-    GBytes *bytes = g_bytes_new_static(warm_pdf, sizeof warm_pdf - 1);
-    PopplerDocument *doc = poppler_document_new_from_bytes(bytes, NULL, NULL);
+    static GBytes *bytes;
+    static PopplerDocument *doc; /* kept; static so that leak checkers see it */
+    bytes = g_bytes_new_static(warm_pdf, sizeof warm_pdf - 1);
+    doc = poppler_document_new_from_bytes(bytes, NULL, NULL);
     if (doc) {
         const struct pdf_request request = { .kind = PDF_REQUEST_PAGE,
                                              .dpi = 72,
@@ -75,9 +78,8 @@ static void warm_up(void)
         if (fd >= 0) {
             close(fd);
         }
-        g_object_unref(doc);
     }
-    g_bytes_unref(bytes);
+    return doc != NULL;
 }
 
 /* --- requests --- */
@@ -221,7 +223,11 @@ int main(int argc, char **argv)
         reply_send(&ready, -1);
         return 3;
     }
-    warm_up();
+    if (!warm_up()) {
+        reply_fail(&ready, GALLEY_EIO, "Poppler cannot read its own warm-up page");
+        reply_send(&ready, -1);
+        return 3;
+    }
     files_preopen(GALLEY_POPPLER_DATA);
     files_seal();
     if (!sandbox_enter()) {

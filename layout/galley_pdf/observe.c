@@ -114,12 +114,33 @@ static bool style_of(cairo_t *cr, struct draw_style *style)
     return style->clip.x1 > style->clip.x0 && style->clip.y1 > style->clip.y0;
 }
 
+/* Where a curve really goes: control points may lie far outside.  Eight points of it are enough to
+ * place artwork. */
+static struct box curve_box(cairo_t *cr, const cairo_path_data_t *from, const cairo_path_data_t *to)
+{
+    struct box b = { INFINITY, INFINITY, -INFINITY, -INFINITY };
+    for (int i = 0; i <= 8; i++) {
+        const double t = i / 8.0, u = 1 - t;
+        const double w[4] = { u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t };
+        float x, y;
+        to_page(cr,
+                w[0] * from->point.x + w[1] * to[1].point.x + w[2] * to[2].point.x +
+                    w[3] * to[3].point.x,
+                w[0] * from->point.y + w[1] * to[1].point.y + w[2] * to[2].point.y +
+                    w[3] * to[3].point.y,
+                &x, &y);
+        box_add(&b, x, y);
+    }
+    return b;
+}
+
 /* The current path in page coordinates; the caller frees.  NULL: nothing to look at. */
 static struct draw_step *path_steps(cairo_t *cr, size_t *n)
 {
     *n = 0;
     cairo_path_t *path = cairo_copy_path(cr);
     struct draw_step *steps = NULL;
+    const cairo_path_data_t *from = path->data; /* the current point */
     if (path->status == CAIRO_STATUS_SUCCESS && path->num_data > 0) {
         steps = mem_many(struct draw_step, (size_t)path->num_data);
     }
@@ -132,10 +153,12 @@ static struct draw_step *path_steps(cairo_t *cr, size_t *n)
                                                 [CAIRO_PATH_CURVE_TO] = DRAW_CURVE,
                                                 [CAIRO_PATH_CLOSE_PATH] = DRAW_CLOSE };
         s->verb = verbs[at->header.type];
-        s->hull = (struct box){ INFINITY, INFINITY, -INFINITY, -INFINITY };
-        for (int k = 1; k < at->header.length; k++) {
-            to_page(cr, at[k].point.x, at[k].point.y, &s->x, &s->y);
-            box_add(&s->hull, s->x, s->y);
+        if (s->verb == DRAW_CURVE) {
+            s->hull = curve_box(cr, from, at);
+        }
+        if (at->header.length > 1) {
+            from = &at[at->header.length - 1];
+            to_page(cr, from->point.x, from->point.y, &s->x, &s->y);
         }
     }
     cairo_path_destroy(path);
@@ -175,7 +198,6 @@ static bool note_image(cairo_t *cr, cairo_pattern_t *pattern, bool opaque)
     if (cairo_matrix_invert(&m) != CAIRO_STATUS_SUCCESS) {
         return false;
     }
-    double x[2] = { INFINITY, -INFINITY }, y[2] = { INFINITY, -INFINITY };
     struct box b = { INFINITY, INFINITY, -INFINITY, -INFINITY };
     for (int i = 0; i < 4; i++) {
         double u = i & 1 ? cairo_image_surface_get_width(surface) : 0;
@@ -185,8 +207,6 @@ static bool note_image(cairo_t *cr, cairo_pattern_t *pattern, bool opaque)
         to_page(cr, u, v, &px, &py);
         box_add(&b, px, py);
     }
-    (void)x;
-    (void)y;
     const struct box c = clip_box(cr);
     b = (struct box){ fmaxf(b.x0, c.x0), fmaxf(b.y0, c.y0), fminf(b.x1, c.x1), fminf(b.y1, c.y1) };
     draw_cover(seen.drawing, b,

@@ -121,6 +121,35 @@ static bool links_collect(PopplerDocument *doc, PopplerPage *page, struct page *
     return ok;
 }
 
+/* Poppler draws a link's border; that is no rule of the page. */
+static bool border_of(const struct box *r, const struct box *link)
+{
+    const float off = 1.6f;
+    const bool along_x = fabsf(r->x0 - link->x0) < off && fabsf(r->x1 - link->x1) < off &&
+                         (fabsf(r->y0 - link->y0) < off || fabsf(r->y1 - link->y1) < off);
+    const bool along_y = fabsf(r->y0 - link->y0) < off && fabsf(r->y1 - link->y1) < off &&
+                         (fabsf(r->x0 - link->x0) < off || fabsf(r->x1 - link->x1) < off);
+    return along_x || along_y;
+}
+
+/* Border strokes come in fours per link: a lone one is an underline and stays. */
+static void rules_drop_borders(struct page *p)
+{
+    for (int k = 0; k < p->n_links && k < 1000; k++) {
+        int n = 0;
+        for (int i = 0; i < p->n_rules; i++) {
+            n += border_of(&p->rules[i].box, &p->links[k].box);
+        }
+        int kept = 0;
+        for (int i = 0; n >= 4 && i < p->n_rules; i++) {
+            if (!border_of(&p->rules[i].box, &p->links[k].box)) {
+                p->rules[kept++] = p->rules[i];
+            }
+        }
+        p->n_rules = n >= 4 ? kept : p->n_rules;
+    }
+}
+
 /* --- the memfd --- */
 
 static bool write_all(int fd, const void *bytes, size_t n, uint64_t at)
@@ -207,6 +236,7 @@ static int sheet_of(PopplerDocument *doc, PopplerPage *page, const struct pdf_re
         p->scale = request->dpi > 0 ? (float)scale : 0;
         if (text_collect(page, d, surface, (float)scale, p) && links_collect(doc, page, p) &&
             drawing_finish(d, p)) {
+            rules_drop_borders(p);
             fd = page_write(p, request->dpi > 0 ? surface : NULL, reply);
         }
         cairo_surface_destroy(surface);
