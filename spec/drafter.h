@@ -19,8 +19,10 @@ struct drafter_ops {
      * prompt) and returns how many; 0 is silence. */
     int (*propose)(struct drafter *d, const int32_t *history, int n_history, int32_t *out,
                    int max_tokens);
-    /* n tokens of the last proposal were accepted, then the target wrote `token`. */
-    void (*observe)(struct drafter *d, int n_accepted, int n_proposed, int32_t token);
+    /* history[0..n_history) is the output after a step: n_accepted of the n_proposed guesses were
+     * taken, and the last token is the target's own. */
+    void (*observe)(struct drafter *d, const int32_t *history, int n_history, int n_accepted,
+                    int n_proposed);
     void (*free)(struct drafter *d);
 };
 

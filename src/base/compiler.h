@@ -5,9 +5,11 @@
 #if defined(__GNUC__)
 #define GALLEY_MUST_USE          __attribute__((warn_unused_result))
 #define GALLEY_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define GALLEY_INLINE            inline __attribute__((always_inline))
 #else
 #define GALLEY_MUST_USE
 #define GALLEY_PRINTF(fmt, args)
+#define GALLEY_INLINE inline
 #endif
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -1,0 +1,130 @@
+/* galley_types.h - the values the public API passes around; galley.h re-exports them.
+ *
+ * Zero is the default of every option field; new fields go last. */
+#ifndef GALLEY_TYPES_H
+#define GALLEY_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What became of a page.  The text is what JSON output says. */
+#define GALLEY_PAGE_MAP(X)              \
+    X(OK, "ok")                         \
+    X(BLANK, "blank")                   \
+    X(TRUNCATED, "truncated")           \
+    X(REPETITION, "repetition")         \
+    X(LOW_CONFIDENCE, "low_confidence") \
+    X(UNVERIFIED, "unverified")         \
+    X(ENCRYPTED, "encrypted")           \
+    X(CORRUPT, "corrupt")               \
+    X(TIMEOUT, "timeout")               \
+    X(CANCELLED, "cancelled")
+
+enum galley_page_status {
+#define X(name, text) GALLEY_PAGE_##name,
+    GALLEY_PAGE_MAP(X)
+#undef X
+        GALLEY_PAGE_STATUS_COUNT
+};
+
+/* Where drafts come from. */
+enum galley_draft {
+    GALLEY_DRAFT_AUTO, /* the PDF's text layer where it can be believed, else Tesseract */
+    GALLEY_DRAFT_NONE, /* the model alone, token by token */
+    GALLEY_DRAFT_TEXT, /* the text layer only */
+    GALLEY_DRAFT_OCR   /* Tesseract only */
+};
+
+enum galley_format { GALLEY_FORMAT_MD, GALLEY_FORMAT_JSON, GALLEY_FORMAT_HTML, GALLEY_FORMAT_TEXT };
+
+struct galley_box {
+    float x0, y0, x1, y1; /* pt, origin top-left of the displayed page, y down */
+};
+
+struct galley_region {
+    const char *kind; /* "heading", "paragraph", "list", "table", "figure", "caption", ... */
+    int level;        /* headings: 1..6 */
+    struct galley_box box;
+    const char *markdown;           /* the result */
+    const char *draft;              /* what the light parser read */
+    const char *draft_source;       /* "text", "ocr" or "none" */
+    float draft_score;              /* 0..1 */
+    enum galley_page_status status; /* OK, TRUNCATED, REPETITION, LOW_CONFIDENCE, UNVERIFIED ... */
+    const char *reason;             /* one sentence when status is not OK, else "" */
+    const char *rule;               /* "exact", "tau", "plain" (no draft) or "unverified" */
+    double tau;                     /* the threshold when rule is "tau" */
+    int n_output, n_drafted, n_accepted, n_steps; /* tokens, tokens, tokens, forward passes */
+    double logprob;                               /* mean log-probability of the output tokens */
+};
+
+struct galley_page {
+    int number; /* 1-based */
+    enum galley_page_status status;
+    const char *reason;  /* one sentence when status is not OK, else "" */
+    float width, height; /* pt */
+    const char *markdown;
+    const struct galley_region *regions; /* reading order */
+    int n_regions;
+    bool used_ocr;
+    /* The page as it was read (upright); NULL when it could not be rendered. */
+    const uint8_t *rgb; /* [px_height][stride] */
+    int px_width, px_height;
+    size_t stride;
+    float scale; /* pixels per pt */
+};
+
+struct galley_stats {
+    int n_pages, n_regions, n_verified;
+    int64_t n_visual, n_prompt, n_output; /* tokens */
+    int64_t n_steps;                      /* sum over regions of the forward passes each needed */
+    int64_t n_passes;                     /* ragged forward passes that were run */
+    int64_t n_drafted, n_accepted;        /* tokens */
+    double accept_length;   /* accepted + 1 per step: output tokens per forward pass */
+    int64_t peak_rss_bytes; /* of this process */
+    double parse_seconds, render_seconds, layout_seconds, ocr_seconds;
+    double encode_seconds, prefill_seconds, decode_seconds, total_seconds, first_page_seconds;
+};
+
+struct galley_progress {
+    int n_pages, n_pages_done;
+    int n_regions, n_regions_done;
+    int64_t n_output;
+    double seconds, accept_length;
+};
+
+struct galley_source {
+    const char *name; /* for errors and JSON: a path or "-" */
+    const void *bytes;
+    size_t n_bytes;
+};
+
+struct galley_convert_options {
+    const char *pages;    /* "1-3,7"; NULL: all */
+    const char *password; /* of an encrypted PDF */
+    enum galley_draft draft;
+    double accept; /* 0: the model card's rule per draft source; 1: exact; in between: tau */
+    const char *ocr_languages;      /* "eng+kor"; NULL: "eng" */
+    double dpi;                     /* of rendered PDF pages and assumed of pictures; 0: 200 */
+    int64_t min_pixels, max_pixels; /* per crop; 0: the model's */
+    int max_new_tokens;             /* per crop; 0: the model's */
+    bool keep_furniture;            /* running headers, footers, page numbers stay in the text */
+    const char *figure_prefix;      /* ![](PREFIX-pN-K.png); NULL: "figure" */
+    uint64_t max_picture_pixels;    /* of PNG and JPEG input; 0: 100,000,000 */
+    const char *pdf_helper;         /* path of galley-pdf; NULL: found beside the program */
+    uint64_t pdf_memory_bytes;      /* 0: 2 GiB */
+    double page_seconds;            /* time limit per page in galley-pdf; 0: 30 */
+    double ocr_seconds;             /* time limit per page in Tesseract; 0: 60 */
+};
+
+/* What convert calls back, all on the thread that called it; user is handed through.  Any may be
+ * NULL. */
+struct galley_convert_events {
+    void *user;
+    /* Once per selected page, in order; the page is lent for the call. */
+    void (*on_page)(void *user, const struct galley_page *page);
+    void (*on_progress)(void *user, const struct galley_progress *p); /* about 10 times a second */
+    bool (*should_stop)(void *user); /* polled; true ends the conversion after the finished pages */
+};
+
+#endif
