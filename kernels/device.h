@@ -38,7 +38,8 @@ struct rope_args {
 
 /* Attention inside segments, no mask (vision towers).
  * q, k, v, out: [rows][n_head][head_dim], ld floats from row to row (one for all of q, k, v).
- * Segment s covers rows seg[s] .. seg[s+1]-1; seg[0] = 0, seg[n_seg] = rows. */
+ * Segment s covers rows seg[s] .. seg[s+1]-1; seg[0] = 0, seg[n_seg] = rows; empty ones are
+ * fine.  head_dim at most 512, here and below: who reads a model's config checks it. */
 struct attn_seg_args {
     float *out;
     size_t out_ld;
@@ -53,7 +54,10 @@ struct attn_seg_args {
  * k, v: [rows][n_kv_head][head_dim], ld floats per row.
  * slot[r] = block * KV_BLOCK + offset; a slot below 0 skips the row. */
 struct kv_write_args {
-    void *k_cache, *v_cache; /* [n_blocks][n_kv_head][KV_BLOCK][head_dim] of kv_dtype */
+    /* n_blocks * n_kv_head * KV_BLOCK * head_dim elements of kv_dtype each; a block is
+     * contiguous (copying one copies its tokens), its inside is the device's own: the CPU
+     * keeps k as [n_kv_head][head_dim][KV_BLOCK], v as [n_kv_head][KV_BLOCK][head_dim]. */
+    void *k_cache, *v_cache;
     enum dtype kv_dtype;
     const float *k, *v;
     size_t ld;

@@ -1,0 +1,216 @@
+/* cpu.c - which primitives this CPU runs, and the device's life. */
+#include "kernels/cpu.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "src/base/mem.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+static const struct cpu_kernels ref_kernels = {
+    .name = "cpu-ref",
+    .flops_per_us = 1e3,
+    .widen_rows = 2,
+    .gemm_tile = gemm_tile_ref,
+    .gemm_widen = gemm_widen_ref,
+    .attn_soft = attn_soft_ref,
+    .attn_turn = attn_turn_ref,
+    .norm_rms = norm_rms_ref,
+    .norm_layer = norm_layer_ref,
+    .act = act_ref,
+    .act_gated = act_gated_ref,
+    .act_add = act_add_ref,
+    .rope_row = rope_row_ref,
+    .top1 = top1_ref,
+    .widen = widen_ref,
+};
+
+#if defined(__x86_64__)
+static const struct cpu_kernels avx2_kernels = {
+    .name = "cpu-avx2",
+    .flops_per_us = 4e4,
+    .widen_rows = 13,
+    .gemm_tile = gemm_tile_avx2,
+    .gemm_widen = gemm_widen_avx2,
+    .attn_soft = attn_soft_avx2,
+    .attn_turn = attn_turn_avx2,
+    .norm_rms = norm_rms_avx2,
+    .norm_layer = norm_layer_avx2,
+    .act = act_avx2,
+    .act_gated = act_gated_avx2,
+    .act_add = act_add_avx2,
+    .rope_row = rope_row_avx2,
+    .top1 = top1_avx2,
+    .widen = widen_avx2,
+};
+
+static const struct cpu_kernels avx512_kernels = {
+    .name = "cpu-avx512",
+    .flops_per_us = 8e4,
+    .widen_rows = 25,
+    .gemm_tile = gemm_tile_avx512,
+    .gemm_widen = gemm_widen_avx512,
+    .attn_soft = attn_soft_avx512,
+    .attn_turn = attn_turn_avx512,
+    .norm_rms = norm_rms_avx512,
+    .norm_layer = norm_layer_avx512,
+    .act = act_avx512,
+    .act_gated = act_gated_avx512,
+    .act_add = act_add_avx512,
+    .rope_row = rope_row_avx512,
+    .top1 = top1_avx512,
+    .widen = widen_avx512,
+};
+#endif
+
+void cpu_kernels_init(struct cpu_kernels *k, enum cpu_isa isa)
+{
+    *k = ref_kernels;
+#if defined(__x86_64__)
+    if (isa == CPU_AVX2) {
+        *k = avx2_kernels;
+    } else if (isa == CPU_AVX512) {
+        *k = avx512_kernels;
+    }
+#else
+    (void)isa;
+#endif
+}
+
+enum cpu_isa cpu_isa_best(void)
+{
+#if defined(__x86_64__)
+    /* The compiler's probe also asks the system which registers it saves. */
+    __builtin_cpu_init();
+    unsigned a, b, c, d;
+    const bool f16c = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+    if (!f16c || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+        return CPU_REF;
+    }
+    const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+    return wide ? CPU_AVX512 : CPU_AVX2;
+#else
+    return CPU_REF;
+#endif
+}
+
+static enum galley_status isa_choose(enum cpu_isa *out, const char *isa, struct galley_err *err)
+{
+    static const char *const names[CPU_ISA_COUNT] = { "ref", "avx2", "avx512" };
+    const enum cpu_isa best = cpu_isa_best();
+    if (!isa || strcmp(isa, "auto") == 0) {
+        *out = best;
+        return GALLEY_OK;
+    }
+    for (int i = 0; i < CPU_ISA_COUNT; i++) {
+        if (strcmp(isa, names[i]) == 0) {
+            *out = (enum cpu_isa)i;
+            return *out <= best
+                       ? GALLEY_OK
+                       : galley_err_set(err, GALLEY_EUNSUP, "this CPU runs %s at best, not %s",
+                                        names[best], isa);
+        }
+    }
+    return galley_err_set(err, GALLEY_EUSAGE, "no instruction set \"%s\": auto, ref, avx2, avx512",
+                          isa);
+}
+
+static void *cpu_alloc(struct device *d, size_t bytes)
+{
+    (void)d;
+    return mem_aligned(bytes);
+}
+
+static void cpu_free(struct device *d, void *p)
+{
+    (void)d;
+    mem_free(p);
+}
+
+static void cpu_close(struct device *d)
+{
+    struct cpu_device *c = cpu_of(d);
+    pool_close(c->pool);
+    mem_free(c->scratch);
+    mem_free(c);
+}
+
+static const struct dev_ops cpu_ops = {
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .linear_new = cpu_linear_new,
+    .linear_free = cpu_linear_free,
+    .matmul = cpu_matmul,
+    .rms_norm = cpu_rms_norm,
+    .layer_norm = cpu_layer_norm,
+    .add = cpu_add,
+    .act = cpu_act,
+    .gated = cpu_gated,
+    .rope = cpu_rope,
+    .attn_seg = cpu_attn_seg,
+    .kv_write = cpu_kv_write,
+    .attn_paged = cpu_attn_paged,
+    .embed = cpu_embed,
+    .top1 = cpu_top1,
+    .close = cpu_close,
+};
+
+enum galley_status device_open_cpu(struct device **out, const char *isa, int n_threads,
+                                   struct galley_err *err)
+{
+    *out = NULL;
+    enum cpu_isa level = CPU_REF;
+    enum galley_status rc = isa_choose(&level, isa, err);
+    if (rc) {
+        return rc;
+    }
+    struct cpu_device *c = mem_new(struct cpu_device);
+    if (!c) {
+        return galley_err_set(err, GALLEY_ENOMEM, "no memory for the CPU device");
+    }
+    cpu_kernels_init(&c->k, level);
+    c->ops = cpu_ops;
+    c->ops.name = c->k.name;
+    c->base.ops = &c->ops;
+    rc = pool_open(&c->pool, n_threads, err);
+    if (rc) {
+        goto fail;
+    }
+    const size_t bytes = (size_t)pool_n_threads(c->pool) * sizeof(struct cpu_scratch);
+    c->scratch = mem_aligned(bytes);
+    if (!c->scratch) {
+        rc = galley_err_set(err, GALLEY_ENOMEM, "no memory for %zu bytes of kernel scratch", bytes);
+        goto fail;
+    }
+    memset(c->scratch, 0, bytes);
+    *out = &c->base;
+    return GALLEY_OK;
+fail:
+    cpu_close(&c->base); /* accepts every half-built state */
+    return rc;
+}
+
+void device_close(struct device *d)
+{
+    if (d) {
+        d->ops->close(d);
+    }
+}
+
+/* Waking the pool costs some microseconds, and twice that on a busy machine. */
+#define THREADS_PAY_US 20.0
+
+void cpu_run(struct cpu_device *c, pool_fn *fn, void *arg, int n, double us)
+{
+    if (us >= THREADS_PAY_US && n > 1) {
+        pool_run(c->pool, fn, arg, n);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        fn(arg, i, 0);
+    }
+}

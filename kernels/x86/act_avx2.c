@@ -1,0 +1,19 @@
+/* act_avx2.c - see act_body.h. */
+#include "kernels/x86/v16_avx2.h"
+
+#include "kernels/x86/act_body.h"
+
+void act_avx2(float *x, size_t n, enum act kind)
+{
+    act_body(x, n, kind);
+}
+
+void act_gated_avx2(float *y, const float *gate, const float *up, size_t n, enum act kind)
+{
+    act_gated_body(y, gate, up, n, kind);
+}
+
+void act_add_avx2(float *y, const float *x, size_t n)
+{
+    act_add_body(y, x, n);
+}

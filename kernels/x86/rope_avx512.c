@@ -1,0 +1,9 @@
+/* rope_avx512.c - see rope_body.h. */
+#include "kernels/x86/v16_avx512.h"
+
+#include "kernels/x86/rope_body.h"
+
+void rope_row_avx512(float *x, const float *cos, const float *sin, int n_head, int head_dim)
+{
+    rope_row_body(x, cos, sin, n_head, head_dim);
+}

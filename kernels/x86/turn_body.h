@@ -1,0 +1,47 @@
+/* turn_body.h - attn_turn of attn.h: moves only, in squares of 8 x 8. */
+#ifndef GALLEY_KERNELS_TURN_BODY_H
+#define GALLEY_KERNELS_TURN_BODY_H
+
+#include <immintrin.h>
+
+#include "kernels/device.h"
+
+/* dst[d][0..7] = src[0..7][d] for 8 values of d */
+static inline void turn_8x8(float *dst, const float *src, size_t ld)
+{
+    __m256 r[8], p[8], q[8];
+    for (int i = 0; i < 8; i++) {
+        r[i] = _mm256_loadu_ps(src + (size_t)i * ld);
+    }
+    for (int i = 0; i < 8; i += 2) {
+        p[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+        p[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4) {
+        q[i] = _mm256_shuffle_ps(p[i], p[i + 2], 0x44);
+        q[i + 1] = _mm256_shuffle_ps(p[i], p[i + 2], 0xee);
+        q[i + 2] = _mm256_shuffle_ps(p[i + 1], p[i + 3], 0x44);
+        q[i + 3] = _mm256_shuffle_ps(p[i + 1], p[i + 3], 0xee);
+    }
+    for (int i = 0; i < 4; i++) {
+        _mm256_storeu_ps(dst + i * KV_BLOCK, _mm256_permute2f128_ps(q[i], q[i + 4], 0x20));
+        _mm256_storeu_ps(dst + (i + 4) * KV_BLOCK, _mm256_permute2f128_ps(q[i], q[i + 4], 0x31));
+    }
+}
+
+static inline void turn_body(float *dst, const float *src, size_t ld, int n, int head_dim)
+{
+    const int n8 = n & ~7, d8 = head_dim & ~7;
+    for (int j = 0; j < n8; j += 8) {
+        for (int d = 0; d < d8; d += 8) {
+            turn_8x8(dst + d * KV_BLOCK + j, src + (size_t)j * ld + d, ld);
+        }
+    }
+    for (int d = 0; d < head_dim; d++) {
+        for (int j = d < d8 ? n8 : 0; j < KV_BLOCK; j++) {
+            dst[d * KV_BLOCK + j] = j < n ? src[(size_t)j * ld + (size_t)d] : 0.0f;
+        }
+    }
+}
+
+#endif
