@@ -62,6 +62,16 @@ static jmp_buf t_jump;
         }                                                                            \
     } while (0)
 
+/* By itself, because a jump may clobber the locals of the function that calls setjmp. */
+static int t_run(void (*fn)(void))
+{
+    if (setjmp(t_jump) != 0) {
+        return 1;
+    }
+    fn();
+    return 0;
+}
+
 static inline int t_main(int argc, char **argv, const struct t_case *cases, size_t n)
 {
     const char *only = argc > 1 ? argv[1] : NULL;
@@ -72,9 +82,7 @@ static inline int t_main(int argc, char **argv, const struct t_case *cases, size
             continue;
         }
         n_run++;
-        if (setjmp(t_jump) == 0) {
-            cases[i].fn();
-        } else {
+        if (t_run(cases[i].fn) != 0) {
             fprintf(stderr, "FAILED %s\n", cases[i].name);
             n_failed++;
             first = first ? first : cases[i].name;
