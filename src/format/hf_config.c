@@ -16,7 +16,8 @@
 #include "src/base/mem.h"
 #include "src/format/hf_json.h"
 
-#define FILE_MAX ((size_t)16 << 20)
+#define FILE_MAX     ((size_t)16 << 20)
+#define VISION_THETA 10000.0
 
 /* Official ids; toy vocabularies name their own. */
 enum { VISION_START = 151652, VISION_END = 151653, IMAGE_PAD = 151655, VIDEO_PAD = 151656 };
@@ -37,7 +38,8 @@ static enum galley_status read_family(struct hf_config *c, const cJSON *root, co
     } else {
         return hf_refuse(err, where, "model_type", type, "qwen2_vl or qwen2_5_vl");
     }
-    if (cJSON_GetObjectItemCaseSensitive(root, "quantization_config")) {
+    const cJSON *quant = cJSON_GetObjectItemCaseSensitive(root, "quantization_config");
+    if (quant && !cJSON_IsNull(quant)) {
         return hf_refuse(err, where, "quantization_config", "set",
                          "plain F32, F16 or BF16 weights");
     }
@@ -315,6 +317,26 @@ static enum galley_status read_vision_2_5(struct hf_vision_config *v, const cJSO
     return rc;
 }
 
+/* The rotation of rows and columns is fixed: newer files spell it out. */
+static enum galley_status check_vision_rope(const cJSON *vision, const char *where,
+                                            struct galley_err *err)
+{
+    const cJSON *rope = cJSON_GetObjectItemCaseSensitive(vision, "rope_parameters");
+    char place[HF_WHERE_MAX];
+    hf_place(place, where, "rope_parameters");
+    double theta = VISION_THETA;
+    const char *kind = "axial";
+    enum galley_status rc = json_get_number(rope, place, "rope_theta", false, 1, 1e12, &theta, err);
+    rc = rc ? rc : json_get_string(rope, place, "rope_type", false, &kind, err);
+    if (!rc && theta != VISION_THETA) {
+        rc = hf_refuse(err, place, "rope_theta", "not 10000", "10000");
+    }
+    if (!rc && strcmp(kind, "axial") != 0 && strcmp(kind, "default") != 0) {
+        rc = hf_refuse(err, place, "rope_type", kind, "axial");
+    }
+    return rc;
+}
+
 /* The old spelling "in_chans" is ignored by transformers, but a wrong value there is a warning
  * sign worth heeding. */
 static enum galley_status read_vision(struct hf_config *c, const cJSON *vision, const char *where,
@@ -339,6 +361,7 @@ static enum galley_status read_vision(struct hf_config *c, const cJSON *vision, 
         { "in_chans", false, 3, 3, &old_channels },
     };
     enum galley_status rc = hf_read_ints(vision, where, keys, COUNT(keys), err);
+    rc = rc ? rc : check_vision_rope(vision, where, err);
     if (rc) {
         return rc;
     }
