@@ -26,7 +26,8 @@ def scan_letter():
     subject = Style('serif', 11.5, 15.2, 'left', bold=True, after=10)
     return [
         Heading(1, 'Quayside Paper Merchants', name),
-        Lines(['27 Tanner Row, Bristol BS1 4QT', 'Telephone 0117 555 0199'], Style('serif', 10.5, 13.6, 'left', after=26)),
+        Lines(['27 Tanner Row, Bristol BS1 4QT', 'Telephone 0117 555 0199'],
+              Style('serif', 10.5, 13.6, 'left', after=26)),
         Lines(['Ms Helen Okafor', 'Harbour Lane Press', '9 Harbour Lane', 'Whitby YO21 3PU'],
               Style('serif', 11.5, 15.2, 'left', after=20)),
         Lines(['3 March 2026'], Style('serif', 11.5, 15.2, 'left', after=16)),
@@ -57,7 +58,8 @@ def photo_letter():
     return [
         Heading(1, 'The Reading Room Society', name),
         Lines(['5 Mill Bank, Hebden Bridge HX7 8AB'], Style('sans', 10, 13, 'left', after=28)),
-        Lines(['Mr Jonas Lindqvist', '61 Crossley Terrace', 'Leeds LS6 2EB'], Style('sans', 11, 14.5, 'left', after=20)),
+        Lines(['Mr Jonas Lindqvist', '61 Crossley Terrace', 'Leeds LS6 2EB'],
+              Style('sans', 11, 14.5, 'left', after=20)),
         Lines(['19 October 2026'], Style('sans', 11, 14.5, 'left', after=16)),
         Lines(['Your talk on 12 November'], subject),
         Para('Dear Mr Lindqvist,', text),

@@ -81,8 +81,8 @@ PAGE1 = [
          'been a foolish one. The colour is chosen before the mark is made. It sounds a small matter, '
          'but before this rule was introduced we carried out 61 corrections that nobody had wanted.', BODY),
     Para('A proof without marks is a bad sign. It has happened that a reader returned the wrong sheet, '
-         'and the clean page was passed. Since then a reader who has found nothing writes *nil* at the foot and signs it. In eighteen '
-         'months we have seen that word on 19 sheets out of 2,640.', BODY),
+         'and the clean page was passed. Since then a reader who has found nothing writes *nil* at the foot '
+         'and signs it. In eighteen months we have seen that word on 19 sheets out of 2,640.', BODY),
 ]
 NOTES1 = {1: 'The customer kept both versions. A copy of each hangs in the composing room, next to the '
              'list of holidays.'}

@@ -52,7 +52,8 @@ def jpeg_header(width, height):
     sof = struct.pack('>BHHB', 8, height, width, 1) + b'\x01\x11\x00'
     dqt = b'\0' + bytes([16] * 64)
     return (b'\xff\xd8\xff\xdb' + struct.pack('>H', 2 + len(dqt)) + dqt +
-            b'\xff\xc0' + struct.pack('>H', 2 + len(sof)) + sof + b'\xff\xda\x00\x08\x01\x01\x00\x00\x3f\x00' + b'\0' * 40)
+            b'\xff\xc0' + struct.pack('>H', 2 + len(sof)) + sof +
+            b'\xff\xda\x00\x08\x01\x01\x00\x00\x3f\x00' + b'\0' * 40)
 
 
 # --- PDF ------------------------------------------------------------------------------------------
@@ -171,7 +172,8 @@ def put_files(d):
         d.put(f'cut-{share}.png', sample['letter.png'][:len(sample['letter.png']) * share // 100], [4], why='cut short')
     d.put('cut-header.png', sample['letter.png'][:20], [4], why='cut inside IHDR')
     d.put('cut-header.jpg', sample['letter-photo.jpg'][:200], [4], why='cut before the frame header')
-    d.put('cut-80.jpg', sample['letter-photo.jpg'][:len(sample['letter-photo.jpg']) * 8 // 10], [0, 7],
+    photo = sample['letter-photo.jpg']
+    d.put('cut-80.jpg', photo[:len(photo) * 8 // 10], [0, 7],
           why='a JPEG cut short still shows its upper part')
     d.put('cut-1.pdf', sample['report.pdf'][:1300], [4], why='header and one object')
     d.put('cut-50.pdf', sample['report.pdf'][:len(sample['report.pdf']) // 2], [4, 7],
@@ -189,7 +191,8 @@ def put_files(d):
     d.put('heic.heic', b'\0\0\0\x18ftypheic\0\0\0\0mif1heic' + b'\0' * 40, [4], ['HEIC'], why='named in the refusal')
     d.put('tiff.tif', b'II*\0\x08\0\0\0' + b'\0' * 40, [4], ['TIFF'], why='named in the refusal')
     d.put('gif.gif', b'GIF89a\x01\0\x01\0\0\0\0;', [4], ['GIF'], why='named in the refusal')
-    d.put('docx.docx', b'PK\x03\x04\x14\0\0\0\x08\0' + b'\0' * 20 + b'[Content_Types].xml' + b'\0' * 60, [4], why='a zip')
+    d.put('docx.docx', b'PK\x03\x04\x14\0\0\0\x08\0' + b'\0' * 20 + b'[Content_Types].xml' + b'\0' * 60, [4],
+          why='a zip')
 
 
 def put_pictures(d):
@@ -219,9 +222,11 @@ def put_pdfs(d):
     d.put('loop-tree.pdf', p.bytes(), [4, 7], why='the page tree is its own child')
     d.put('loop-parent.pdf', pdf_pages([one], kids='10 0 R 2 0 R', count=2).bytes(), [0, 4, 7],
           why='a page, then the tree again')
-    d.put('claims-100000.pdf', pdf_pages([one], count=100000).bytes(), [0, 4, 6, 7], why='100,000 pages claimed, one there')
+    d.put('claims-100000.pdf', pdf_pages([one], count=100000).bytes(), [0, 4, 6, 7],
+          why='100,000 pages claimed, one there')
     d.put('no-pages.pdf', pdf_pages([], kids=' ', count=0).bytes(), [0, 4, 7], why='no page')
-    d.put('huge-box.pdf', pdf_pages([one], box='0 0 1000000000 1000000000').bytes(), [0, 4, 6, 7], why='a page of 350,000 km')
+    d.put('huge-box.pdf', pdf_pages([one], box='0 0 1000000000 1000000000').bytes(), [0, 4, 6, 7],
+          why='a page of 350,000 km')
     d.put('nan-box.pdf', pdf_pages([one], box='0 0 -5 0').bytes(), [0, 4, 6, 7], why='a page without area')
     nested = pdf_pages([one])
     nested.add(5, b'[' * 200000 + b']' * 200000)
@@ -230,13 +235,16 @@ def put_pdfs(d):
     q = 'q ' * 200000 + 'Q ' * 200000
     d.put('nested-q.pdf', pdf_pages([q + one]).bytes(), [0, 7], why='graphics states 200,000 deep')
     self_form = {1000: ('/X1000 Do', [1000])}
-    d.put('form-loop.pdf', pdf_pages([one + '/X1000 Do'], more=self_form).bytes(), [0, 7], why='a form that draws itself')
-    d.put('form-exponential.pdf', pdf_pages([one, text_at('Second.') + '/X1000 Do', text_at('The third page is sound.')],
-                                            more=exponential_forms(40)).bytes(), [0, 7],
+    d.put('form-loop.pdf', pdf_pages([one + '/X1000 Do'], more=self_form).bytes(), [0, 7],
+          why='a form that draws itself')
+    three = text_at('The third page is sound.')
+    slow = pdf_pages([one, text_at('Second.') + '/X1000 Do', three], more=exponential_forms(40))
+    d.put('form-exponential.pdf', slow.bytes(), [0, 7],
           texts=['The first page is sound.', 'The third page is sound.'],
           why='2^40 paints on page 2: costs that page and no other')
     z = pdf_pages([one])
-    z.add(11, b'<</Filter/FlateDecode/Length %d>>\nstream\n' % len(zeros := deflate_zeros(400 << 20)) + zeros + b'\nendstream')
+    zeros = deflate_zeros(400 << 20)
+    z.add(11, b'<</Filter/FlateDecode/Length %d>>\nstream\n' % len(zeros) + zeros + b'\nendstream')
     d.put('flate-bomb.pdf', z.bytes(), [0, 4, 6, 7], why='a content stream of 400 MB zeros')
     image = pdf_pages([one + 'q 500 0 0 500 0 0 cm /X1000 Do Q'], more={1000: ('', [])})
     data = deflate_zeros(30 << 20)
@@ -246,10 +254,11 @@ def put_pdfs(d):
     xref = pdf_pages([one]).bytes()
     d.put('no-xref.pdf', xref[:xref.rindex(b'xref\n0')], [0, 4], why='no table: rebuilt or refused')
     d.put('prev-loop.pdf', pdf_pages([one]).bytes('/Prev 15'), [0, 4], why='the older table lies inside an object')
-    d.put('bad-page.pdf', pdf_pages([one, '<< ( [ \xff\xfe ) 1 2 3 Tj BT', text_at('The third page is sound.')]).bytes(),
-          [0, 7], texts=['The first page is sound.', 'The third page is sound.'], why='a content stream of nonsense')
+    d.put('bad-page.pdf', pdf_pages([one, '<< ( [ \xff\xfe ) 1 2 3 Tj BT', three]).bytes(), [0, 7],
+          texts=['The first page is sound.', 'The third page is sound.'], why='a content stream of nonsense')
     d.put('locked.pdf', encrypted_pdf('galley'), [5], ['password'], why='no password given')
-    d.put('locked-wrong.pdf', encrypted_pdf('galley'), [5], ['password'], args=['--password', 'tray'], why='a wrong one')
+    d.put('locked-wrong.pdf', encrypted_pdf('galley'), [5], ['password'],
+          args=['--password', 'tray'], why='a wrong one')
     d.put('locked-right.pdf', encrypted_pdf('galley'), [0], args=['--password', 'galley'],
           texts=['The quick proof is read twice before it is printed.'], why='the right one')
 

@@ -43,7 +43,8 @@ class Distance(unittest.TestCase):
 
 class Text(unittest.TestCase):
     def test_markup_is_nothing(self):
-        for md, plain in (('**bold** and *slanted*', 'bold and slanted'), ('a [link](http://x.y/z_1) here', 'a link here'),
+        for md, plain in (('**bold** and *slanted*', 'bold and slanted'),
+                          ('a [link](http://x.y/z_1) here', 'a link here'),
                           ('snake_case_name stays', 'snake_case_name stays'), ('_it_ goes', 'it goes'),
                           (r'5 \* 3 \| 2', '5 * 3 | 2'), ('mark[^1]', 'mark1'), ('x<sup>2</sup> &amp; y', 'x2 & y'),
                           ('2 * 3 * 4', '2 * 3 * 4'), ('`code` too', 'code too'), ('***both***', 'both'),
@@ -136,7 +137,8 @@ class Tables(unittest.TestCase):
 
 class Parsing(unittest.TestCase):
     def test_kinds(self):
-        md = '# T\n\npara one\nstill\n\n- x\n- y\n\n![](f.png)\n\n' + GFM + '\n\n[^1]: note\n\n```\ncode  here\n```\n\n---\n'
+        md = '# T\n\npara one\nstill\n\n- x\n- y\n\n![](f.png)\n\n' + GFM + \
+            '\n\n[^1]: note\n\n```\ncode  here\n```\n\n---\n'
         self.assertEqual([(b.kind, b.text) for b in m.parse(md)],
                          [('heading', 'T'), ('paragraph', 'para one still'), ('paragraph', 'x'), ('paragraph', 'y'),
                           ('figure', ''), ('table', 'a b one two three four'), ('paragraph', '1 note'),
