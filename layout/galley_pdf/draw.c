@@ -9,6 +9,7 @@
 #include "layout/galley_pdf/draw.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "layout/pdf_proto.h"
@@ -17,6 +18,7 @@
 #define THIN      2.0f
 #define SKEW      0.5f
 #define SHORT     3.0f
+#define SAME      0.6f
 #define WHITE     242
 #define ART_MAX   20000
 #define FILLS_MAX 20000
@@ -91,10 +93,10 @@ static void add_rule(struct drawing *d, struct box b, const struct draw_style *s
     if (!box_some(b) || (style->flat && near_white(style->rgb))) {
         return;
     }
-    const bool vertical = b.y1 - b.y0 > b.x1 - b.x0;
-    if ((vertical ? b.y1 - b.y0 : b.x1 - b.x0) < SHORT || !ROOM(d, rules, PDF_MAX_RULES)) {
+    if (!ROOM(d, rules, PDF_MAX_RULES)) {
         return;
     }
+    const bool vertical = b.y1 - b.y0 > b.x1 - b.x0;
     struct page_rule *r = &d->rules[d->n_rules++];
     *r = (struct page_rule){ .box = b, .vertical = vertical };
     memcpy(r->rgb, style->rgb, 3);
@@ -295,6 +297,81 @@ void draw_ink(struct drawing *d, float x, float y, int angle)
     }
 }
 
+/* --- joining rules --- */
+
+static float rule_across(const struct page_rule *r)
+{
+    return r->vertical ? (r->box.x0 + r->box.x1) / 2 : (r->box.y0 + r->box.y1) / 2;
+}
+
+static float rule_from(const struct page_rule *r)
+{
+    return r->vertical ? r->box.y0 : r->box.x0;
+}
+
+static float rule_to(const struct page_rule *r)
+{
+    return r->vertical ? r->box.y1 : r->box.x1;
+}
+
+static int compare_floats(float a, float b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_across(const void *a, const void *b)
+{
+    const struct page_rule *p = a, *q = b;
+    if (p->vertical != q->vertical) {
+        return p->vertical ? 1 : -1;
+    }
+    const int c = compare_floats(rule_across(p), rule_across(q));
+    return c ? c : compare_floats(rule_from(p), rule_from(q));
+}
+
+static int compare_along(const void *a, const void *b)
+{
+    return compare_floats(rule_from(a), rule_from(b));
+}
+
+/* Joins the rules r[0..n) of one line; returns how many are left. */
+static size_t line_join(struct page_rule *r, size_t n)
+{
+    size_t kept = 0;
+    qsort(r, n, sizeof *r, compare_along);
+    for (size_t i = 0; i < n; i++) {
+        if (kept && rule_from(&r[i]) - rule_to(&r[kept - 1]) <= SHORT) {
+            r[kept - 1].box = box_join(r[kept - 1].box, r[i].box);
+        } else {
+            r[kept++] = r[i];
+        }
+    }
+    return kept;
+}
+
+/* Cells draw the border they share twice, and dashes come one by one: what lies on one line (within
+ * SAME) with gaps of at most SHORT becomes one rule.  Then short ones go. */
+static size_t rules_join(struct page_rule *r, size_t n)
+{
+    size_t kept = 0;
+    if (n) {
+        qsort(r, n, sizeof *r, compare_across);
+    }
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && r[end].vertical == r[i].vertical &&
+                          rule_across(&r[end]) - rule_across(&r[i]) <= SAME;) {
+            end++;
+        }
+        const size_t left = line_join(r + i, end - i);
+        for (size_t k = i; k < i + left; k++) {
+            if (rule_to(&r[k]) - rule_from(&r[k]) >= SHORT) {
+                r[kept++] = r[k];
+            }
+        }
+    }
+    return kept;
+}
+
 /* --- the page's lists --- */
 
 static bool box_near(struct box a, struct box b, float gap)
@@ -429,7 +506,7 @@ bool drawing_finish(const struct drawing *d, struct page *p)
         if (d->n_rules) {
             memcpy(p->rules, d->rules, d->n_rules * sizeof *p->rules);
         }
-        p->n_rules = (int)d->n_rules;
+        p->n_rules = (int)rules_join(p->rules, d->n_rules);
         const size_t n_covers = covers_join(d, covers);
         for (size_t i = 0; i < n_covers && p->n_pictures < PDF_MAX_PICTURES; i++) {
             p->pictures[p->n_pictures++] = (struct page_picture){ covers[i], false };
