@@ -97,6 +97,33 @@ static struct box link_box(const struct page *p, const PopplerRectangle *r)
     return (struct box){ fmaxf(x0, 0), fmaxf(y0, 0), fminf(x1, p->width), fminf(y1, p->height) };
 }
 
+/* Poppler draws a link's border; that is no rule of the page. */
+static bool border_of(const struct box *r, const struct box *link)
+{
+    const float off = 1.6f;
+    const bool along_x = fabsf(r->x0 - link->x0) < off && fabsf(r->x1 - link->x1) < off &&
+                         (fabsf(r->y0 - link->y0) < off || fabsf(r->y1 - link->y1) < off);
+    const bool along_y = fabsf(r->y0 - link->y0) < off && fabsf(r->y1 - link->y1) < off &&
+                         (fabsf(r->x0 - link->x0) < off || fabsf(r->x1 - link->x1) < off);
+    return along_x || along_y;
+}
+
+/* Border strokes come in fours: a lone one is an underline and stays. */
+static void rules_drop_border(struct page *p, const struct box *link)
+{
+    int n = 0, kept = 0;
+    for (int i = 0; i < p->n_rules; i++) {
+        n += border_of(&p->rules[i].box, link);
+    }
+    for (int i = 0; n >= 4 && i < p->n_rules; i++) {
+        if (!border_of(&p->rules[i].box, link)) {
+            p->rules[kept++] = p->rules[i];
+        }
+    }
+    p->n_rules = n >= 4 ? kept : p->n_rules;
+}
+
+/* p's rules must be complete. */
 static bool links_collect(PopplerDocument *doc, PopplerPage *page, struct page *p)
 {
     GList *list = poppler_page_get_link_mapping(page);
@@ -104,9 +131,13 @@ static bool links_collect(PopplerDocument *doc, PopplerPage *page, struct page *
     p->links = mem_many(struct page_link, n < PDF_MAX_LINKS ? n : PDF_MAX_LINKS);
     bool ok = p->links != NULL;
     /* Poppler's list is reversed. */
-    for (GList *at = g_list_last(list); ok && at && p->n_links < PDF_MAX_LINKS; at = at->prev) {
+    int budget = PDF_MAX_LINKS;
+    for (GList *at = g_list_last(list); ok && at && budget > 0; at = at->prev, budget--) {
         const PopplerLinkMapping *m = at->data;
         const struct box b = link_box(p, &m->area);
+        if (budget > PDF_MAX_LINKS - 500) {
+            rules_drop_border(p, &b);
+        }
         char *uri = b.x1 > b.x0 && b.y1 > b.y0 && m->action ? action_target(doc, m->action) : NULL;
         if (uri && *uri && strlen(uri) <= PDF_MAX_URI) {
             struct page_link *l = &p->links[p->n_links];
@@ -119,35 +150,6 @@ static bool links_collect(PopplerDocument *doc, PopplerPage *page, struct page *
     }
     poppler_page_free_link_mapping(list);
     return ok;
-}
-
-/* Poppler draws a link's border; that is no rule of the page. */
-static bool border_of(const struct box *r, const struct box *link)
-{
-    const float off = 1.6f;
-    const bool along_x = fabsf(r->x0 - link->x0) < off && fabsf(r->x1 - link->x1) < off &&
-                         (fabsf(r->y0 - link->y0) < off || fabsf(r->y1 - link->y1) < off);
-    const bool along_y = fabsf(r->y0 - link->y0) < off && fabsf(r->y1 - link->y1) < off &&
-                         (fabsf(r->x0 - link->x0) < off || fabsf(r->x1 - link->x1) < off);
-    return along_x || along_y;
-}
-
-/* Border strokes come in fours per link: a lone one is an underline and stays. */
-static void rules_drop_borders(struct page *p)
-{
-    for (int k = 0; k < p->n_links && k < 1000; k++) {
-        int n = 0;
-        for (int i = 0; i < p->n_rules; i++) {
-            n += border_of(&p->rules[i].box, &p->links[k].box);
-        }
-        int kept = 0;
-        for (int i = 0; n >= 4 && i < p->n_rules; i++) {
-            if (!border_of(&p->rules[i].box, &p->links[k].box)) {
-                p->rules[kept++] = p->rules[i];
-            }
-        }
-        p->n_rules = n >= 4 ? kept : p->n_rules;
-    }
 }
 
 /* --- the memfd --- */
@@ -234,9 +236,8 @@ static int sheet_of(PopplerDocument *doc, PopplerPage *page, const struct pdf_re
         p->width = d->width;
         p->height = d->height;
         p->scale = request->dpi > 0 ? (float)scale : 0;
-        if (text_collect(page, d, surface, (float)scale, p) && links_collect(doc, page, p) &&
-            drawing_finish(d, p)) {
-            rules_drop_borders(p);
+        if (text_collect(page, d, surface, (float)scale, p) && drawing_finish(d, p) &&
+            links_collect(doc, page, p)) {
             fd = page_write(p, request->dpi > 0 ? surface : NULL, reply);
         }
         cairo_surface_destroy(surface);
