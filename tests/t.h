@@ -72,6 +72,17 @@ static int t_run(void (*fn)(void))
     return 0;
 }
 
+/* True when the case fails.  Apart from t_main, whose locals a jump must not disturb. */
+static inline int t_case_fails(const struct t_case *c)
+{
+    if (setjmp(t_jump) == 0) {
+        c->fn();
+        return 0;
+    }
+    fprintf(stderr, "FAILED %s\n", c->name);
+    return 1;
+}
+
 static inline int t_main(int argc, char **argv, const struct t_case *cases, size_t n)
 {
     const char *only = argc > 1 ? argv[1] : NULL;
