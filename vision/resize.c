@@ -2,8 +2,9 @@
  *
  * Keys' kernel with a = -0.5, stretched by the reduction factor (antialias), normalised in
  * double, then 22-bit fixed point; horizontal pass first, rounded to 8 bits, then vertical.
- * Any deviation from that order or precision moves pixels by a level, which the vision tower
- * would see. */
+ * Any deviation from that order or precision moves pixels, which the vision tower would see.
+ * (Pillow 13 swaps the passes when the height shrinks much more than the width; every model so
+ * far was trained on the older order, which is the one here.) */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
