@@ -17,6 +17,7 @@ import shutil
 import sys
 
 import numpy as np
+import PIL
 import torch
 from PIL import Image, ImageDraw
 from safetensors.torch import save_file
@@ -108,11 +109,10 @@ def model_of(case):
 
 def save_config(case, cfg, path):
     c = json.loads(cfg.to_json_string(use_diff=False))
+    saved = json.loads(cfg.to_json_string())
     t, v = c['text_config'], c['vision_config']
     if case['layout'] == 'nested':
-        keep = dict(c)
-        for key in ('text_config', 'vision_config'):  # what configs on the hub carry, no more
-            keep[key] = {k: x for k, x in c[key].items() if x is not None}
+        keep = saved  # as save_pretrained writes it
     else:  # the layout of the checkpoints released in 2024 and 2025
         names = ('vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads '
                  'num_key_value_heads max_position_embeddings rms_norm_eps hidden_act bos_token_id '
@@ -235,7 +235,7 @@ def make_resize(root):
     rng = np.random.default_rng(9)
     for w, h, w2, h2 in [(97, 61, 56, 28), (40, 30, 112, 84), (200, 13, 84, 28), (31, 120, 31, 56),
                          (90, 33, 28, 33), (1, 1, 28, 28), (5, 90, 28, 448), (150, 150, 149, 151),
-                         (180, 20, 3, 2)]:
+                         (180, 20, 3, 2), (90, 40, 96, 36)]:
         im = picture(rng, w, h)
         name = '%dx%d-to-%dx%d' % (w, h, w2, h2)
         im.save(os.path.join(path, name + '.in.png'))
@@ -291,6 +291,9 @@ def make_rope_index(root, model):
 
 def main():
     root = sys.argv[1]
+    # 13.0 runs the vertical pass first when the height shrinks much more than the width, which
+    # moves pixels by up to 18 levels; the models were trained on the horizontal pass first.
+    assert int(PIL.__version__.split('.')[0]) < 13, 'needs Pillow < 13'
     shutil.rmtree(root, ignore_errors=True)
     os.makedirs(root)
     torch.set_num_threads(1)
