@@ -1,3 +1,13 @@
 foreach(name card hf_config jpeg picture png weights)
     galley_test(test_${name} SOURCES tests/format/test_${name}.c DEPS format)
 endforeach()
+
+foreach(name hf_config jpeg png safetensors)
+    galley_fuzz(fuzz_${name} SOURCES tests/fuzz/fuzz_${name}.c DEPS format)
+endforeach()
+
+# The tokenizer: golden ids of Hugging Face tokenizers; tok_dump serves tools/reference/tokenizer.py.
+galley_test(test_tokenizer SOURCES tests/format/test_tokenizer.c DEPS format TIMEOUT 120)
+galley_fuzz(fuzz_tokenizer SOURCES tests/fuzz/fuzz_tokenizer.c DEPS format)
+add_executable(tok_dump tests/format/tok_dump.c)
+target_link_libraries(tok_dump PRIVATE format)
