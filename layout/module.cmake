@@ -2,6 +2,11 @@ galley_module(layout LAYER 3
     SOURCES layout/page.c layout/pdf.c layout/pdf_proto.c
             layout/ocr.c layout/ocr_look.c layout/ocr_reader.c layout/ocr_turn.c layout/ocr_words.c
             layout/raster.c layout/raster_pictures.c layout/raster_pix.c layout/raster_rules.c
+            layout/layout.c layout/flow.c layout/word.c layout/strip.c layout/line.c
+            layout/history.c layout/chrome.c layout/figure.c layout/order.c layout/block.c
+            layout/heading.c layout/list.c layout/table.c layout/table_ruled.c
+            layout/table_stream.c layout/join.c layout/inline.c layout/draft.c layout/region.c
+            layout/text_score.c
     DEPS base
     LIBS PkgConfig::tesseract PkgConfig::lept ${CMAKE_DL_LIBS})
 

@@ -1,3 +1,8 @@
 # Tests that open PDFs need the helper beside them, in the build tree's bin/.
 galley_test(test_pdf SOURCES tests/layout/test_pdf.c tests/layout/pdf_write.c DEPS layout)
 add_dependencies(test_pdf galley-pdf)
+
+# A look into the light parser, for people: no test.
+add_executable(dump_layout tests/layout/dump_layout.c)
+target_link_libraries(dump_layout PRIVATE layout)
+add_dependencies(dump_layout galley-pdf)

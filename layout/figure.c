@@ -1,0 +1,214 @@
+/* figure.c - which pictures are content, which text belongs to them, where captions go. */
+#include "layout/figure.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "src/base/utf8.h"
+
+#define MAX_FIGURES 200
+
+static bool picture_counts(const struct page *p, const struct page_picture *pic)
+{
+    const struct box *b = &pic->box;
+    if (!box_valid(b)) {
+        return false;
+    }
+    const float w = fminf(b->x1, p->width) - fmaxf(b->x0, 0);
+    const float h = fminf(b->y1, p->height) - fmaxf(b->y0, 0);
+    if (w < 25 || h < 25 || w < 0.02f * h || h < 0.02f * w) {
+        return false;
+    }
+    return !(w >= 0.9f * p->width && h >= 0.9f * p->height); /* the scan or a background */
+}
+
+/* Tiles and strips of one picture touch: they become one. */
+static void figure_add(struct flow *f, struct box b)
+{
+    bool again = true;
+    while (again) {
+        again = false;
+        for (int32_t i = 0; i < f->n_figures; i++) {
+            const struct box *o = &f->figures[i].box;
+            if (box_overlap_x(o, &b) > -0.6f && box_overlap_y(o, &b) > -0.6f) {
+                box_grow(&b, o);
+                f->figures[i] = f->figures[--f->n_figures];
+                again = true;
+                break;
+            }
+        }
+    }
+    if (f->n_figures < MAX_FIGURES) {
+        f->figures[f->n_figures++] = (struct figure){ b, -1 };
+    }
+}
+
+static bool box_in_table(const struct flow *f, const struct box *b)
+{
+    for (int32_t i = 0; i < f->n_tables; i++) {
+        if (box_cover(&f->tables[i].box, b) > 0.5f || box_cover(b, &f->tables[i].box) > 0.5f) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void figures_find(struct flow *f)
+{
+    const struct page *p = f->page;
+    f->figures = flow_many(f, struct figure, MAX_FIGURES + 1);
+    if (f->failed) {
+        return;
+    }
+    const int n = p->n_pictures < 5000 ? p->n_pictures : 5000;
+    for (int i = 0; i < n; i++) {
+        struct box b = p->pictures[i].box;
+        if (!picture_counts(p, &p->pictures[i]) || box_in_table(f, &b)) {
+            continue;
+        }
+        b.x0 = fmaxf(b.x0, 0);
+        b.y0 = fmaxf(b.y0, 0);
+        b.x1 = fminf(b.x1, p->width);
+        b.y1 = fminf(b.y1, p->height);
+        figure_add(f, b);
+    }
+    for (int32_t i = 0; i < f->n_figures; i++) {
+        for (int32_t k = 0; k < f->n_source; k++) {
+            struct word *w = &f->words[k];
+            if (w->owner == OWNER_NONE && box_has(&f->figures[i].box, (w->box.x0 + w->box.x1) / 2,
+                                                  (w->box.y0 + w->box.y1) / 2)) {
+                w->owner = OWNER_FIGURE;
+            }
+        }
+    }
+}
+
+bool caption_starts(const char *text, bool *table)
+{
+    static const struct {
+        const char *word;
+        bool table;
+    } heads[] = { { "Figure", false },
+                  { "FIGURE", false },
+                  { "Fig.", false },
+                  { "FIG.", false },
+                  { "Fig", false },
+                  { "Abbildung", false },
+                  { "Abb.", false },
+                  { "Figura", false },
+                  { "Table", true },
+                  { "TABLE", true },
+                  { "Tab.", true },
+                  { "Tabelle", true },
+                  { "Tableau", true },
+                  { "Tabla", true },
+                  { "\xec\x9e\x90\xeb\xa3\x8c", false },
+                  { "\xea\xb7\xb8\xeb\xa6\xbc", false },
+                  { "\xed\x91\x9c", true },
+                  { "\xe5\x9b\xbe", false },
+                  { "\xe5\x9c\x96", false },
+                  { "\xe5\x9b\xb3", false },
+                  { "\xe8\xa1\xa8", true },
+                  { "Chart", false } };
+    for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++) {
+        const size_t n = strlen(heads[i].word);
+        if (strncmp(text, heads[i].word, n) != 0) {
+            continue;
+        }
+        const char *s = text + n;
+        while (*s == ' ') {
+            s++;
+        }
+        const char *digits = s;
+        while (*s >= '0' && *s <= '9') {
+            s++;
+        }
+        if (s > digits && (*s == ':' || *s == '.' || *s == ' ' || *s == '\0' || *s == '-' ||
+                           *s == '|' || (unsigned char)*s >= 0x80)) {
+            *table = heads[i].table;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The sign after "Figure 3": with one the line is a caption, without it may be a sentence. */
+static bool caption_has_stop(const char *text)
+{
+    const char *s = text;
+    while (*s && !(*s >= '0' && *s <= '9')) {
+        s++;
+    }
+    while ((*s >= '0' && *s <= '9') || (*s == '.' && s[1] >= '0' && s[1] <= '9')) {
+        s++;
+    }
+    return *s == ':' || *s == '.' || *s == '|' || *s == '\0' || (unsigned char)*s >= 0x80;
+}
+
+static bool object_near(const struct flow *f, int32_t i)
+{
+    for (int32_t k = i - 3; k <= i + 3; k++) {
+        if (k >= 0 && k < f->n_items && f->items[k].kind != ITEM_LINE) {
+            const struct box *a = &f->items[i].box, *b = &f->items[k].box;
+            if (box_overlap_x(a, b) > 0 && -box_overlap_y(a, b) < 3 * f->em) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+int32_t caption_extent(const struct flow *f, int32_t i0)
+{
+    const struct line *first = item_line(f, i0);
+    bool table;
+    if (!first || !caption_starts(first->text, &table)) {
+        return 0;
+    }
+    const bool near = object_near(f, i0);
+    const bool stop = caption_has_stop(first->text);
+    if (!(near && (stop || first->size < 0.97f * f->em || first->italic)) &&
+        !(stop && (first->size < 0.95f * f->em || first->italic))) {
+        return 0;
+    }
+    const struct line *prev = first;
+    int32_t i = i0 + 1;
+    for (; i < f->n_items && i < i0 + 12; i++) {
+        const struct line *l = item_line(f, i);
+        if (!l || f->items[i].group != f->items[i0].group || caption_starts(l->text, &table) ||
+            fabsf(l->size - prev->size) > (l->ocr ? 0.15f : 0.04f) * l->size ||
+            l->baseline - prev->baseline > 1.5f * l->size || l->italic != first->italic) {
+            break;
+        }
+        prev = l;
+    }
+    return i - i0;
+}
+
+void captions_place(struct flow *f)
+{
+    for (int32_t i = 0; i + 1 < f->n_blocks; i++) {
+        struct block *a = &f->blocks[i], *b = &f->blocks[i + 1];
+        bool table = false;
+        const enum region_kind want = a->kind == REGION_CAPTION   ? b->kind
+                                      : b->kind == REGION_CAPTION ? a->kind
+                                                                  : a->kind;
+        if (a->kind != REGION_CAPTION && b->kind != REGION_CAPTION) {
+            continue;
+        }
+        const struct block *cap = a->kind == REGION_CAPTION ? a : b;
+        caption_starts(item_line(f, cap->item0)->text, &table);
+        const float gap = b->box.y0 - a->box.y1;
+        const bool swap = (a->kind == REGION_CAPTION && want == REGION_FIGURE && !table) ||
+                          (b->kind == REGION_CAPTION && want == REGION_TABLE && table);
+        /* A figure caption between two figures belongs to the one above it. */
+        const bool taken =
+            a->kind == REGION_CAPTION && i > 0 && f->blocks[i - 1].kind == REGION_FIGURE;
+        if (swap && !taken && fabsf(gap) < 4 * f->em) {
+            const struct block t = *a;
+            *a = *b;
+            *b = t;
+            i++;
+        }
+    }
+}

@@ -1,0 +1,16 @@
+/* figure.h - pictures and their captions.  Private to layout/. */
+#ifndef GALLEY_LAYOUT_FIGURE_H
+#define GALLEY_LAYOUT_FIGURE_H
+
+#include "layout/flow.h"
+
+/* Pictures worth showing; words inside drawings get OWNER_FIGURE.  Before lines_find. */
+void figures_find(struct flow *f);
+/* Number of lines from item i on that form a caption; 0 when none starts there. */
+int32_t caption_extent(const struct flow *f, int32_t i);
+/* True when the text starts like "Figure 3:" or "Table 2."; *table says which. */
+bool caption_starts(const char *text, bool *table);
+/* Blocks: captions go after their figure and before their table. */
+void captions_place(struct flow *f);
+
+#endif
