@@ -4,7 +4,8 @@
   tokenizer.py points TOKENIZER_JSON TOK_DUMP         every code point in eight contexts: splits and normalisation
   tokenizer.py fixture TOKENIZER_JSON OUT [N]         strings and ids for tests/format/test_tokenizer.c
   tokenizer.py qwen2 TIKTOKEN OUT_JSON                Qwen2's tokenizer.json from qwen.tiktoken (in the dashscope package)
-  tokenizer.py reduce TOKENIZER_JSON OUT_JSON N       the same file with only its first N merges
+  tokenizer.py mixed OUT_JSON KIND [SIZE]             a small vocabulary of many scripts with every kind of added token;
+                                                      KIND is qwen2 (Split pattern), gpt2 (ByteLevel's own) or whole (ignore_merges)
 
 TOK_DUMP is the program tests/format/tok_dump.c.  A fixture line is: mode, hex bytes (or -), ids."""
 import base64
@@ -90,7 +91,14 @@ def hugging_face(path):
     def encode(data, mode):
         t.encode_special_tokens = mode == "plain"
         return t.encode(data.decode("utf-8", "replace"), add_special_tokens=False).ids
-    return encode, lambda ids: t.decode(ids, skip_special_tokens=False)
+    added = {i: a.content for i, a in t.get_added_tokens_decoder().items()}
+    def decode(ids):  # HF sends added tokens through the byte-level decoder as well, which spoils those outside of ASCII; here they are plain text
+        text, run = "", []
+        for i in ids + [None]:
+            if i is None or i in added: text += t.decode(run, skip_special_tokens=False) + added.get(i, ""); run = []
+            else: run.append(i)
+        return text
+    return encode, decode
 
 
 def galley(tool, path, data, mode):
@@ -189,14 +197,26 @@ def qwen2(tiktoken, out):
     print(len(ranks), "tokens", len(merges), "merges")
 
 
-def reduce(path, out, n):
-    d = json.load(open(path)); m = d["model"]
-    keep = m["merges"][:n]; pair = lambda x: x.split(" ") if isinstance(x, str) else x
-    tokens = list(byte_alphabet().values()) + ["".join(pair(x)) for x in keep]
-    m["vocab"] = {t: i for i, t in enumerate(dict.fromkeys(sorted(tokens, key=lambda t: m["vocab"][t])))}
-    m["merges"] = keep
-    for i, a in enumerate(d["added_tokens"]): a["id"] = len(m["vocab"]) + i
-    json.dump(d, open(out, "w"), ensure_ascii=False, separators=(",", ":"))
+def mixed(out, kind, size):
+    import tokenizers as hf
+    t = hf.Tokenizer(hf.models.BPE(ignore_merges=kind == "whole"))
+    if kind != "gpt2": t.normalizer = hf.normalizers.NFC()
+    byte_level = hf.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=kind == "gpt2")
+    split = hf.pre_tokenizers.Split(hf.Regex(QWEN2_PATTERN), "isolated")
+    t.pre_tokenizer = byte_level if kind == "gpt2" else hf.pre_tokenizers.Sequence([split, byte_level])
+    t.decoder = hf.decoders.ByteLevel()
+    seeds = list(SEEDS.values())
+    trainer = hf.trainers.BpeTrainer(vocab_size=size, initial_alphabet=list(byte_alphabet().values()), show_progress=False)
+    t.train_from_iterator((s[i:] for s in seeds for i in range(0, len(s), 3)), trainer)
+    if kind == "whole":  # words that merging does not reach
+        d = json.loads(t.to_str()); v = d["model"]["vocab"]; spell = byte_alphabet()
+        for w in (" brown", "dog", " \ud45c\uc640", "1234"): v.setdefault("".join(spell[b] for b in w.encode()), len(v))
+        t = hf.Tokenizer.from_str(json.dumps(d))
+    add = lambda c, **k: hf.AddedToken(c, **{**dict(normalized=False), **k})
+    t.add_special_tokens([add("<|im_start|>", special=True), add("<|im_end|>", special=True), add("<|image_pad|>", special=True, lstrip=True, rstrip=True)])
+    t.add_tokens([add("<tool_call>"), add("<tool"), add("fox", single_word=True), add("na\u00efve", normalized=True), add("pass", lstrip=True), add("it", rstrip=True),
+                  add("hi<|"), add("\u5b57", normalized=True, single_word=True)])
+    t.save(out, pretty=False)
 
 
 if __name__ == "__main__":
@@ -205,5 +225,5 @@ if __name__ == "__main__":
     elif len(a) == 3 and a[0] == "points": points(a[1], a[2])
     elif len(a) >= 3 and a[0] == "fixture": fixture(a[1], a[2], int(a[3]) if len(a) > 3 else 400)
     elif len(a) == 3 and a[0] == "qwen2": qwen2(a[1], a[2])
-    elif len(a) == 4 and a[0] == "reduce": reduce(a[1], a[2], int(a[3]))
+    elif len(a) >= 3 and a[0] == "mixed": mixed(a[1], a[2], int(a[3]) if len(a) > 3 else 900)
     else: sys.exit(__doc__)

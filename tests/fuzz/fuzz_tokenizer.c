@@ -1,0 +1,128 @@
+/* fuzz_tokenizer.c - three doors to the tokenizer, by the first byte:
+ *   'R' the rest is a split pattern for a small built-in vocabulary,
+ *   'T' the rest is text for it,
+ *   else the whole input is a tokenizer.json. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/mem.h"
+#include "src/base/utf8.h"
+#include "src/format/tokenizer.h"
+
+#define CHECK(cond)  \
+    do {             \
+        if (!(cond)) \
+            abort(); \
+    } while (0)
+
+static const char sample[] =
+    "It's <|a|>12\xea\xb0\x80 e\xcc\xa3\xcc\x81  \r\n\t<b> \xff\xe2\x82 aaaab naaan\xc2\xa0";
+
+static void add_json_string(struct buf *b, const char *s, size_t n)
+{
+    buf_add_char(b, '"');
+    for (size_t i = 0; i < n; i++) {
+        if ((unsigned char)s[i] < 0x20 || s[i] == '"' || s[i] == '\\') {
+            buf_addf(b, "\\u%04x", (unsigned)(unsigned char)s[i]);
+        } else {
+            buf_add_char(b, s[i]);
+        }
+    }
+    buf_add_char(b, '"');
+}
+
+/* All 256 bytes (69 of them spelled with U+0100 and up), "aa", "an", and four added tokens. */
+static void add_vocabulary(struct buf *b)
+{
+    unsigned next = 256;
+    buf_add_str(b, "\"vocab\":{");
+    for (unsigned i = 0; i < 256; i++) {
+        const int prints = (i >= 33 && i <= 126) || (i >= 161 && i <= 172) || i >= 174;
+        char c[4];
+        const int n = utf8_encode(prints ? i : next++, c);
+        add_json_string(b, c, (size_t)n);
+        buf_addf(b, ":%u,", i);
+    }
+    buf_add_str(
+        b, "\"aa\":256,\"an\":257,\"aan\":258,\"\xc4\xa0\x61\":259},\"merges\":[\"a a\",[\"a\","
+           "\"n\"],\"aa n\",\"a an\",\"\xc4\xa0 a\"]}");
+}
+
+static struct tokenizer *build(const char *pattern, size_t n)
+{
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    buf_add_str(&b, "{\"normalizer\":{\"type\":\"NFC\"},\"decoder\":{\"type\":\"ByteLevel\"},"
+                    "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":"
+                    "\"Split\",\"behavior\":\"Isolated\",\"pattern\":{\"Regex\":");
+    add_json_string(&b, pattern, n);
+    buf_add_str(&b, "}},{\"type\":\"ByteLevel\",\"use_regex\":false}]},\"added_tokens\":["
+                    "{\"id\":260,\"content\":\"<|a|>\",\"special\":true},"
+                    "{\"id\":261,\"content\":\"<b>\",\"lstrip\":true,\"rstrip\":true},"
+                    "{\"id\":262,\"content\":\"na\",\"single_word\":true,\"normalized\":false},"
+                    "{\"id\":263,\"content\":\"\xea\xb0\x80\"}],"
+                    "\"model\":{\"type\":\"BPE\",");
+    add_vocabulary(&b);
+    buf_add_str(&b, "}");
+    CHECK(buf_ok(&b));
+    struct tokenizer *t;
+    struct galley_err err = { 0 };
+    const enum galley_status rc = tokenizer_open_memory(&t, "fuzz", b.data, b.n, &err);
+    CHECK((rc == GALLEY_OK) == (t != NULL) && (rc == GALLEY_OK || err.msg[0]));
+    buf_deinit(&b);
+    return t;
+}
+
+/* Ids are in range; without special tokens none comes out. */
+static void encode(const struct tokenizer *t, const char *s, size_t n)
+{
+    for (int special = 0; special < 2; special++) {
+        int32_t *ids;
+        int n_ids;
+        struct galley_err err = { 0 };
+        if (tokenizer_encode(t, s, n, special, &ids, &n_ids, &err)) {
+            CHECK(!ids && err.msg[0]);
+            continue;
+        }
+        struct buf back;
+        buf_init(&back, 1 << 24);
+        for (int i = 0; i < n_ids; i++) {
+            CHECK(ids[i] >= 0 && ids[i] < tokenizer_n_vocab(t));
+            CHECK(special || !tokenizer_is_special(t, ids[i]));
+            tokenizer_decode(t, ids[i], true, &back);
+        }
+        buf_deinit(&back);
+        mem_free(ids);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    static struct tokenizer *fixed;
+    if (!fixed) {
+        static const char pattern[] =
+            "(?i:'s|'t)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
+            "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+        fixed = build(pattern, strlen(pattern));
+        CHECK(fixed);
+    }
+    const char *s = (const char *)data;
+    struct tokenizer *t = NULL;
+    if (n > 0 && s[0] == 'T') {
+        encode(fixed, s + 1, n - 1);
+        return 0;
+    }
+    if (n > 0 && s[0] == 'R') {
+        t = build(s + 1, n - 1 < 200 ? n - 1 : 200);
+    } else {
+        struct galley_err err = { 0 };
+        const enum galley_status rc = tokenizer_open_memory(&t, "fuzz", s, n, &err);
+        CHECK((rc == GALLEY_OK) == (t != NULL) && (rc == GALLEY_OK || err.msg[0]));
+    }
+    if (t) {
+        encode(t, sample, strlen(sample));
+    }
+    tokenizer_close(t);
+    return 0;
+}
