@@ -75,6 +75,43 @@ static bool starts_upper(const struct flow *f, const struct line *l)
     return !cp_is_lower(cp) && cp != ',' && cp != ')';
 }
 
+/* Does another piece stand on the item's row? */
+static bool row_has_peer(const struct flow *f, int32_t i)
+{
+    const struct line *l = item_line(f, i);
+    for (int d = -1; d <= 1; d += 2) {
+        const struct line *o = item_line(f, i + d);
+        if (o && f->items[i].group == f->items[i + d].group && same_row(l, o)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Once one line of a block of short lines ends where it wants, all do. */
+static void hard_spread(struct flow *f, int32_t i, int32_t n)
+{
+    bool any = false, all_upper = true;
+    for (int32_t k = i; k + 1 < i + n; k++) {
+        const struct line *next = item_line(f, k + 1);
+        any = any || f->hard[k];
+        all_upper = all_upper && (starts_upper(f, next) || same_row(item_line(f, k), next));
+    }
+    for (int32_t k = i; any && all_upper && k + 1 < i + n; k++) {
+        f->hard[k] = !same_row(item_line(f, k), item_line(f, k + 1));
+    }
+}
+
+/* A bold line of its own; a bold phrase that runs over the line end is none. */
+static bool weight_changes(const struct flow *f, const struct line *a, const struct line *b)
+{
+    if (a->ocr || b->ocr || a->bold == b->bold) {
+        return false;
+    }
+    const struct word *tail = &f->words[a->word0 + a->n_words - 1], *head = &f->words[b->word0];
+    return (tail->flags & RUN_BOLD) != (head->flags & RUN_BOLD);
+}
+
 /* Does a new paragraph begin between items i and i + 1? */
 static bool paragraph_breaks(const struct flow *f, const struct run *runs, int32_t i0, int32_t i)
 {
@@ -85,8 +122,11 @@ static bool paragraph_breaks(const struct flow *f, const struct run *runs, int32
     if (same_row(a, b)) {
         return b->box.x0 - a->box.x1 > 12 * a->size;
     }
-    if ((!a->ocr && !b->ocr && a->bold != b->bold && a->n_words < 12) ||
-        b->marker.kind != MARKER_NONE) {
+    if (b->marker.kind == MARKER_NONE && row_has_peer(f, i) && row_has_peer(f, i + 1)) {
+        f->hard[i] = true; /* rows of labels and values keep their line ends */
+        return false;
+    }
+    if (b->marker.kind != MARKER_NONE || weight_changes(f, a, b)) {
         return true;
     }
     const float em = fmaxf(a->size, b->size);
@@ -118,8 +158,14 @@ static bool paragraph_breaks(const struct flow *f, const struct run *runs, int32
         return false;
     }
     /* It would have fitted: a paragraph (or a verse line) ended here. */
-    return ends || (starts_upper(f, b) && space > need + 2 * em) ||
-           space > 0.5f * (r->right - r->left);
+    if (ends && (a->n_words > 5 || i > i0)) {
+        return !f->hard[i0];
+    }
+    if (starts_upper(f, b) && space > need + (a->ocr ? 3 : 1.5f) * em) {
+        f->hard[i] = true;
+        return false;
+    }
+    return ends;
 }
 
 static struct block *block_add(struct flow *f, enum region_kind kind, int32_t i, int32_t n)
@@ -218,6 +264,7 @@ static int32_t line_block(struct flow *f, struct history *h, const struct run *r
            caption_extent(f, k + 1) == 0) {
         k++;
     }
+    hard_spread(f, i, k + 1 - i);
     block_add(f, REGION_PARAGRAPH, i, k + 1 - i);
     return k + 1 - i;
 }
@@ -252,6 +299,7 @@ static void blocks_join(struct flow *f, const struct run *runs)
 void blocks_find(struct flow *f, struct history *h)
 {
     f->blocks = flow_many(f, struct block, (size_t)f->n_items);
+    f->hard = flow_many(f, bool, (size_t)f->n_items);
     const struct run *runs = f->runs = runs_measure(f);
     if (f->failed) {
         return;

@@ -109,7 +109,7 @@ static bool line_repeats(const struct history *h, const struct page *p, const st
     if (!k || h->n_seen < 2) {
         return false;
     }
-    return k->count >= 3 || k->count * 2 >= h->n_seen + (h->n_seen == 3);
+    return k->count >= 3 || (k->count == 2 && h->n_seen <= 4);
 }
 
 /* One line in a band: chrome by repetition, by being a page number, or by standing apart. */

@@ -69,7 +69,7 @@ static uint8_t own_style(const struct flow *f, const struct block *b)
         }
     }
     uint8_t s = 0;
-    s |= bold * 10 > n * 6 ? RUN_BOLD : 0;
+    s |= bold * 10 > n * 6 && bold < n ? RUN_BOLD : 0; /* all bold is a label: shown */
     s |= italic * 10 > n * 6 ? RUN_ITALIC : 0;
     s |= mono * 10 > n * 6 ? RUN_MONO : 0;
     return s;
@@ -85,6 +85,10 @@ static enum join join_after(const struct writer *w, const struct block *b, int32
 {
     if (i + 1 >= b->n_items) {
         return JOIN_SPACE;
+    }
+    const int32_t k = b->item0 + i;
+    if (b->kind == REGION_PARAGRAPH && w->f->hard[k]) {
+        return JOIN_LINE;
     }
     return lines_join(w->f, w->h, block_line(w->f, b, i), block_line(w->f, b, i + 1),
                       room_after(w->f, b, i));

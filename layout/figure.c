@@ -23,7 +23,7 @@ static bool picture_counts(const struct page *p, const struct page_picture *pic)
 }
 
 /* Tiles and strips of one picture touch: they become one. */
-static void figure_add(struct flow *f, struct box b)
+static void figure_add(struct flow *f, struct box b, bool vector)
 {
     bool again = true;
     while (again) {
@@ -32,6 +32,7 @@ static void figure_add(struct flow *f, struct box b)
             const struct box *o = &f->figures[i].box;
             if (box_overlap_x(o, &b) > -0.6f && box_overlap_y(o, &b) > -0.6f) {
                 box_grow(&b, o);
+                vector = vector || f->figures[i].vector;
                 f->figures[i] = f->figures[--f->n_figures];
                 again = true;
                 break;
@@ -39,7 +40,7 @@ static void figure_add(struct flow *f, struct box b)
         }
     }
     if (f->n_figures < MAX_FIGURES) {
-        f->figures[f->n_figures++] = (struct figure){ b, -1 };
+        f->figures[f->n_figures++] = (struct figure){ b, vector };
     }
 }
 
@@ -70,7 +71,7 @@ void figures_find(struct flow *f)
         b.y0 = fmaxf(b.y0, 0);
         b.x1 = fminf(b.x1, p->width);
         b.y1 = fminf(b.y1, p->height);
-        figure_add(f, b);
+        figure_add(f, b, p->pictures[i].vector);
     }
     for (int32_t i = 0; i < f->n_figures; i++) {
         for (int32_t k = 0; k < f->n_source; k++) {
@@ -79,6 +80,59 @@ void figures_find(struct flow *f)
                                                   (w->box.y0 + w->box.y1) / 2)) {
                 w->owner = OWNER_FIGURE;
             }
+        }
+    }
+}
+
+static bool near_by(const struct box *a, const struct box *b, float x, float y)
+{
+    return -box_overlap_x(a, b) < x && -box_overlap_y(a, b) < y;
+}
+
+/* Axes and gridlines are rules; they widen the drawing they cross or frame. */
+static void figure_grow_rules(const struct flow *f, struct figure *fig)
+{
+    const struct page *p = f->page;
+    for (int i = 0; i < p->n_rules && i < 4000; i++) {
+        const struct box *b = &p->rules[i].box;
+        if (!box_valid(b) || box_in_table(f, b)) {
+            continue;
+        }
+        const float along = p->rules[i].vertical ? box_overlap_y(&fig->box, b) / (b->y1 - b->y0)
+                                                 : box_overlap_x(&fig->box, b) / (b->x1 - b->x0);
+        if (along > 0.6f && near_by(&fig->box, b, 2.2f * f->em, 2.2f * f->em)) {
+            box_grow(&fig->box, b);
+        }
+    }
+}
+
+static bool figure_grow_labels(struct flow *f, struct figure *fig)
+{
+    bool grew = false;
+    bool table;
+    for (int32_t i = 0; i < f->n_lines; i++) {
+        struct line *l = &f->lines[i];
+        if (l->role != LINE_BODY || l->size > 0.92f * f->em || l->n_words > 4 || l->n_chars > 30 ||
+            !near_by(&fig->box, &l->box, 1.4f * l->size, 1.1f * l->size) ||
+            caption_starts(l->text, &table)) {
+            continue;
+        }
+        l->role = LINE_FIGURE;
+        box_grow(&fig->box, &l->box);
+        grew = true;
+    }
+    return grew;
+}
+
+void figures_absorb(struct flow *f)
+{
+    for (int32_t i = 0; i < f->n_figures && i < 50 && !f->failed; i++) {
+        struct figure *fig = &f->figures[i];
+        if (!fig->vector) {
+            continue;
+        }
+        figure_grow_rules(f, fig);
+        for (int pass = 0; pass < 4 && figure_grow_labels(f, fig); pass++) {
         }
     }
 }

@@ -6,6 +6,8 @@
 
 /* Pictures worth showing; words inside drawings get OWNER_FIGURE.  Before lines_find. */
 void figures_find(struct flow *f);
+/* Axis labels and gridlines around drawings become part of them.  After lines_find. */
+void figures_absorb(struct flow *f);
 /* Number of lines from item i on that form a caption; 0 when none starts there. */
 int32_t caption_extent(const struct flow *f, int32_t i);
 /* True when the text starts like "Figure 3:" or "Table 2."; *table says which. */

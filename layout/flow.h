@@ -112,11 +112,11 @@ struct table {
 
 struct figure {
     struct box box;
-    int32_t caption_line; /* first line of its caption or -1 */
+    bool vector;
 };
 
 /* A thing with a place in the reading order. */
-enum item_kind { ITEM_LINE, ITEM_TABLE, ITEM_FIGURE };
+enum item_kind { ITEM_LINE, ITEM_TABLE, ITEM_FIGURE, ITEM_GONE };
 struct item {
     struct box box;
     uint8_t kind;
@@ -170,6 +170,7 @@ struct flow {
     struct item *items;
     int32_t n_items;
     struct run *runs; /* [n_items] */
+    bool *hard;       /* [n_items] the line ends where it wants to: its break stays */
     struct group *groups;
     int32_t n_groups;
     struct block *blocks;
@@ -227,8 +228,9 @@ int32_t list_extent(const struct flow *f, int32_t i);
 
 /* table_ruled.c: grids drawn with rules; their words get OWNER_TABLE.  Before strips_find. */
 void tables_ruled(struct flow *f);
-/* table_stream.c: tables held together by alignment alone.  After lines_find. */
-void tables_stream(struct flow *f);
+/* table_stream.c: takes tables held together by alignment out of a set of items sorted by height:
+ * their lines become ITEM_GONE at the set's end; returns how many items stay. */
+int32_t tables_stream(struct flow *f, struct item *items, int32_t n);
 
 /* block.c: items to blocks.  `h` remembers the document. */
 struct history;

@@ -171,7 +171,8 @@ struct heading heading_at(const struct flow *f, const struct history *h, int32_t
     if (ratio < least) {
         /* Bold at body size: labels and table heads have peers beside them or nothing below. */
         const struct line *below = i + n < f->n_items ? item_line(f, i + n) : NULL;
-        if (peer_on_row(f, i) || !below || below->bold || n > 2 || line_last_cp(f, l) == ':') {
+        if (peer_on_row(f, i) || !below || below->bold || n > 2 || below->n_words < 5 ||
+            line_last_cp(f, l) == ':') {
             return out;
         }
     }

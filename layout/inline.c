@@ -282,6 +282,12 @@ void pen_line(struct pen *p, const struct line *l, int32_t from, enum join after
         }
     }
     p->pending_space = !last && after == JOIN_SPACE;
+    if (!last && after == JOIN_LINE) {
+        style_close(p);
+        link_close(p);
+        pen_mark(p, "\n");
+        p->fresh = true;
+    }
 }
 
 void pen_end(struct pen *p)

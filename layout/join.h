@@ -7,6 +7,7 @@
 enum join {
     JOIN_SPACE,
     JOIN_NONE, /* nothing between: scripts without spaces, real hyphens, broken addresses */
+    JOIN_LINE, /* a line break that stays (addresses, verse) */
     JOIN_DROP  /* the first line's last character is a hyphen of the break only */
 };
 

@@ -114,8 +114,8 @@ static bool page_analyse(struct layout *l, const struct page *p, bool ocr, float
     lines_find(&f);
     history_see(&l->history, &f, l->history.n_pages);
     chrome_find(&f, &l->history);
+    figures_absorb(&f);
     notes_find(&f, &l->history);
-    tables_stream(&f);
     order_find(&f);
     blocks_find(&f, &l->history);
     captions_place(&f);

@@ -66,7 +66,7 @@ static void leaf_sort(struct sorter *s, struct item *items, int32_t n)
 
 /* Facts about one side of a strip. */
 struct side {
-    int32_t n_lines, n_words, n_paired;
+    int32_t n_lines, n_words, n_colon;
     float x0, x1, width_sum;
 };
 
@@ -85,21 +85,18 @@ static void side_add(const struct flow *f, struct side *d, const struct item *it
         /* Scripts without spaces count six characters as a word. */
         const int32_t n = l->n_chars / 6;
         d->n_words += l->n_words > n ? l->n_words : n;
+        const uint32_t last = line_last_cp(f, l);
+        d->n_colon += last == ':' || last == 0xff1a;
     } else {
         d->n_words += 12;
     }
 }
 
-/* A strip that label and value rows share is no column gap. */
+/* A strip between labels and their values is no column gap. */
 static bool sides_are_rows(const struct side *a, const struct side *b, int32_t paired)
 {
     const int32_t fewer = a->n_lines < b->n_lines ? a->n_lines : b->n_lines;
-    if ((float)paired < 0.8f * (float)fewer) {
-        return false;
-    }
-    const float wa = (float)a->n_words / (float)a->n_lines;
-    const float wb = (float)b->n_words / (float)b->n_lines;
-    return wa < 3.2f || wb < 3.2f;
+    return paired * 10 >= fewer * 8 && a->n_colon * 2 > a->n_lines;
 }
 
 struct cut {
@@ -128,6 +125,32 @@ static bool band_limit(const struct item *items, int32_t n, const struct strip *
     return c->y1 > c->y0;
 }
 
+/* Short last lines of a wide paragraph above lie on one side only: they go with it. */
+static void band_trim(const struct flow *f, const struct item *items, int32_t n, struct cut *c)
+{
+    float bottom = -1e9f; /* of the crossing line right above */
+    for (int32_t i = 0; i < n; i++) {
+        const struct box *b = &items[i].box;
+        if (b->x0 < c->x - 1 && b->x1 > c->x + 1 && items[i].kind == ITEM_LINE &&
+            (b->y0 + b->y1) / 2 < c->y0 + 0.5f * f->em) {
+            bottom = fmaxf(bottom, b->y1);
+        }
+    }
+    for (int32_t i = 0; i < n; i++) { /* sorted by height */
+        const struct box *b = &items[i].box;
+        const float yc = (b->y0 + b->y1) / 2;
+        if (yc < bottom || items[i].kind != ITEM_LINE) {
+            continue;
+        }
+        const bool alone = i + 1 == n || items[i + 1].box.y0 > b->y1 - 0.3f * (b->y1 - b->y0);
+        if (b->y0 - bottom > 0.6f * f->em || !alone) {
+            return;
+        }
+        bottom = b->y1;
+        c->y0 = fmaxf(c->y0, b->y1);
+    }
+}
+
 static int32_t rows_paired(const struct item *items, int32_t n, const struct cut *c)
 {
     /* items are sorted by height: neighbours in the list are the only possible partners. */
@@ -150,6 +173,7 @@ static bool strip_cuts(struct sorter *s, const struct item *items, int32_t n,
     if (!band_limit(items, n, st, c)) {
         return false;
     }
+    band_trim(s->f, items, n, c);
     int32_t from = n, to = 0;
     for (int32_t i = 0; i < n; i++) {
         const struct box *b = &items[i].box;
@@ -207,6 +231,8 @@ static void set_sort(struct sorter *s, struct item *items, int32_t n, int depth)
     if (n <= 0) {
         return;
     }
+    qsort(items, (size_t)n, sizeof(*items), item_by_y);
+    n = tables_stream(s->f, items, n);
     qsort(items, (size_t)n, sizeof(*items), item_by_y);
     struct cut c = { 0 };
     if (n < 4 || depth > MAX_DEPTH || !cut_find(s, items, n, &c)) {
@@ -328,5 +354,12 @@ void order_find(struct flow *f)
     f->n_items = n;
     strips_drop_in_tables(f);
     set_sort(&s, f->items, n, 0);
+    n = 0;
+    for (int32_t i = 0; i < f->n_items; i++) {
+        if (f->items[i].kind != ITEM_GONE) {
+            f->items[n++] = f->items[i];
+        }
+    }
+    f->n_items = n;
     groups_measure(f);
 }

@@ -92,8 +92,8 @@ static void write_gfm(struct pen *p, const struct table *t, size_t *row_end)
         pen_mark(p, r > 0 ? "\n|" : "|");
         for (int32_t c = 0; c < t->n_cols; c++) {
             const struct cell *cell = cell_at(t, r, c);
+            pen_mark(p, " ");
             if (cell && cell->n_lines > 0) {
-                pen_mark(p, " ");
                 cell_write(p, cell);
             }
             pen_mark(p, " |");
@@ -145,6 +145,15 @@ static void write_html(struct pen *p, const struct table *t, size_t *row_end)
     }
     p->html = false;
     p->ignored = 0;
+}
+
+int32_t table_header_rows(const struct table *t)
+{
+    int32_t n = 0;
+    while (n < 4 && n + 1 < t->n_rows && row_all_bold(t, n)) {
+        n++;
+    }
+    return n > 1 ? n : 1;
 }
 
 void table_write(struct pen *p, const struct table *t, size_t *row_end)

@@ -328,8 +328,8 @@ static struct table *table_build(struct cells *c, const struct extent *e, const 
     for (int32_t r = 0; r < c->nr; r++) {
         t->row_box[r] = (struct box){ t->box.x0, g->ys[r], t->box.x1, g->ys[r + 1] };
     }
-    t->n_header_rows = 1;
     t->score = 0.97f;
+    t->n_header_rows = table_header_rows(t);
     return t;
 }
 

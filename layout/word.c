@@ -7,8 +7,18 @@
 
 #include "layout/flow.h"
 
+#define LINK_BANDS 64
+#define BAND_LINKS 48
+
+/* Links by height band, so that a glyph looks at few. */
+struct link_bands {
+    int32_t list[LINK_BANDS][BAND_LINKS];
+    int32_t n[LINK_BANDS];
+};
+
 struct collector {
     struct flow *f;
+    struct link_bands *links;
     struct word cur; /* open word; n_chars 0: none */
     struct box last; /* box of its last glyph */
     int32_t run;
@@ -62,6 +72,43 @@ static bool font_is_math(const char *font)
     return strstr(font, "Math") != NULL || strstr(font, "MT-Extra") != NULL;
 }
 
+static int band_of(const struct page *p, float y)
+{
+    const float b = y / p->height * LINK_BANDS;
+    return b > 0 ? (b < LINK_BANDS ? (int)b : LINK_BANDS - 1) : 0;
+}
+
+static void links_sort(struct collector *c)
+{
+    const struct page *p = c->f->page;
+    for (int32_t k = 0; k < p->n_links && k < 4000; k++) {
+        const struct box *b = &p->links[k].box;
+        if (!box_valid(b) || !p->links[k].uri ||
+            (b->x1 - b->x0) * (b->y1 - b->y0) > p->width * p->height / 4) {
+            continue;
+        }
+        for (int i = band_of(p, b->y0 - 2); i <= band_of(p, b->y1 + 2); i++) {
+            if (c->links->n[i] < BAND_LINKS) {
+                c->links->list[i][c->links->n[i]++] = k;
+            }
+        }
+    }
+}
+
+static int32_t link_of(const struct collector *c, const struct box *g)
+{
+    const struct page *p = c->f->page;
+    const float x = (g->x0 + g->x1) / 2, y = (g->y0 + g->y1) / 2;
+    const int band = band_of(p, y);
+    for (int i = 0; i < c->links->n[band]; i++) {
+        const struct box *b = &p->links[c->links->list[band][i]].box;
+        if (x > b->x0 - 0.5f && x < b->x1 + 0.5f && y > b->y0 - 2 && y < b->y1 + 2) {
+            return c->links->list[band][i];
+        }
+    }
+    return -1;
+}
+
 static void word_close(struct collector *c)
 {
     if (c->cur.n_chars > 0) {
@@ -104,7 +151,7 @@ static bool glyph_follows(const struct collector *c, const struct glyph *g, floa
 }
 
 static void word_open(struct collector *c, const struct glyph *g, const struct text_run *r,
-                      float size, bool tight)
+                      float size, int32_t link)
 {
     struct word *w = &c->cur;
     memset(w, 0, sizeof(*w));
@@ -113,8 +160,7 @@ static void word_open(struct collector *c, const struct glyph *g, const struct t
     w->conf = isfinite(r->conf) ? fmaxf(0, fminf(1, r->conf)) : 0;
     w->char0 = c->f->n_chars;
     w->flags = r->flags;
-    w->link = -1;
-    w->tight = tight;
+    w->link = link;
     w->math = font_is_math(r->font);
     c->run = g->run;
 }
@@ -145,10 +191,11 @@ static void glyph_take(struct collector *c, const struct glyph *g)
     const struct text_run *old = &c->f->page->runs[c->run];
     const bool same = c->run == g->run ||
                       (old->flags == r->flags && fabsf(old->size - r->size) < 0.05f * r->size);
-    if (!follows || !same) {
-        const bool tight = follows;
+    const int32_t link = link_of(c, &g->box);
+    if (!follows || !same || link != c->cur.link) {
         word_close(c);
-        word_open(c, g, r, size, tight);
+        word_open(c, g, r, size, link);
+        c->cur.tight = follows;
     }
     c->space_seen = false;
     c->last = g->box;
@@ -198,26 +245,6 @@ static bool mostly_invisible(const struct page *p, int n)
     return hidden * 2 > all;
 }
 
-static void links_attach(struct flow *f)
-{
-    const struct page *p = f->page;
-    const float area = p->width * p->height;
-    const int n = p->n_links < 2000 ? p->n_links : 2000;
-    for (int32_t k = 0; k < n; k++) {
-        struct box b = p->links[k].box;
-        if (!box_valid(&b) || !p->links[k].uri || (b.x1 - b.x0) * (b.y1 - b.y0) > area / 4) {
-            continue;
-        }
-        for (int32_t i = 0; i < f->n_words; i++) {
-            struct word *w = &f->words[i];
-            const float cx = (w->box.x0 + w->box.x1) / 2, cy = (w->box.y0 + w->box.y1) / 2;
-            if (w->link < 0 && cx > b.x0 - 2 && cx < b.x1 + 2 && cy > b.y0 - 2 && cy < b.y1 + 2) {
-                w->link = k;
-            }
-        }
-    }
-}
-
 static void em_find(struct flow *f)
 {
     int64_t hist[400] = { 0 };
@@ -245,7 +272,11 @@ void words_find(struct flow *f)
     }
     const int angle = main_angle(p, n);
     const bool hidden = mostly_invisible(p, n);
-    struct collector c = { .f = f };
+    struct collector c = { .f = f, .links = flow_many(f, struct link_bands, 1) };
+    if (f->failed) {
+        return;
+    }
+    links_sort(&c);
     for (int i = 0; i < n; i++) {
         const struct glyph *g = &p->glyphs[i];
         if (cp_is_space(g->cp)) {
@@ -265,5 +296,4 @@ void words_find(struct flow *f)
     word_close(&c);
     f->n_source = f->n_words;
     em_find(f);
-    links_attach(f);
 }
