@@ -66,7 +66,7 @@ static void leaf_sort(struct sorter *s, struct item *items, int32_t n)
 
 /* Facts about one side of a strip. */
 struct side {
-    int32_t n_lines, n_words, n_colon;
+    int32_t n_lines, n_words, n_colon, n_numbers;
     float x0, x1, width_sum;
 };
 
@@ -87,6 +87,7 @@ static void side_add(const struct flow *f, struct side *d, const struct item *it
         d->n_words += l->n_words > n ? l->n_words : n;
         const uint32_t last = line_last_cp(f, l);
         d->n_colon += last == ':' || last == 0xff1a;
+        d->n_numbers += l->n_digits > 0 && l->n_letters <= 3;
     } else {
         d->n_words += 12;
     }
@@ -96,7 +97,8 @@ static void side_add(const struct flow *f, struct side *d, const struct item *it
 static bool sides_are_rows(const struct side *a, const struct side *b, int32_t paired)
 {
     const int32_t fewer = a->n_lines < b->n_lines ? a->n_lines : b->n_lines;
-    return paired * 10 >= fewer * 8 && a->n_colon * 2 > a->n_lines;
+    return paired * 10 >= fewer * 8 &&
+           (a->n_colon * 2 > a->n_lines || b->n_numbers * 10 > b->n_lines * 6);
 }
 
 struct cut {
@@ -151,6 +153,35 @@ static void band_trim(const struct flow *f, const struct item *items, int32_t n,
     }
 }
 
+/* A heading right above a wide item stands on one side only and belongs to that item. */
+static void band_trim_end(const struct flow *f, const struct item *items, int32_t n, struct cut *c)
+{
+    float top = 1e9f; /* of the nearest crossing item below */
+    for (int32_t i = 0; i < n; i++) {
+        const struct box *b = &items[i].box;
+        if (b->x0 < c->x - 1 && b->x1 > c->x + 1 && (b->y0 + b->y1) / 2 > c->y1) {
+            top = fminf(top, b->y0);
+        }
+    }
+    for (int32_t i = n - 1; i > 0 && top < 1e8f; i--) {
+        const struct box *b = &items[i].box;
+        const float yc = (b->y0 + b->y1) / 2;
+        if (yc > c->y1) {
+            continue;
+        }
+        float above = -1e9f;
+        for (int32_t k = i - 1; k >= 0 && k > i - 8; k--) {
+            above = fmaxf(above, items[k].box.y1);
+        }
+        const float gap = b->y0 - above;
+        if (yc < c->y0 || top - b->y1 > 2.5f * f->em || gap < 0.5f * f->em || gap < top - b->y1) {
+            return;
+        }
+        c->y1 = fminf(c->y1, (above + b->y0) / 2);
+        top = b->y0;
+    }
+}
+
 static int32_t rows_paired(const struct item *items, int32_t n, const struct cut *c)
 {
     /* items are sorted by height: neighbours in the list are the only possible partners. */
@@ -174,6 +205,7 @@ static bool strip_cuts(struct sorter *s, const struct item *items, int32_t n,
         return false;
     }
     band_trim(s->f, items, n, c);
+    band_trim_end(s->f, items, n, c);
     int32_t from = n, to = 0;
     for (int32_t i = 0; i < n; i++) {
         const struct box *b = &items[i].box;
