@@ -13,11 +13,12 @@ galley_module(layout LAYER 3
 # The only program that is linked with poppler and cairo.  -rdynamic: it observes the drawing by
 # defining a few functions of cairo and libc itself (layout/galley_pdf/observe.c, files.c).
 pkg_check_modules(fontconfig REQUIRED IMPORTED_TARGET fontconfig)
+pkg_check_modules(gio REQUIRED IMPORTED_TARGET gio-2.0)
 add_executable(galley-pdf
     layout/galley_pdf/main.c layout/galley_pdf/files.c layout/galley_pdf/sandbox.c
     layout/galley_pdf/observe.c layout/galley_pdf/draw.c layout/galley_pdf/text.c
     layout/galley_pdf/sheet.c layout/pdf_proto.c layout/page.c)
 target_link_libraries(galley-pdf PRIVATE base PkgConfig::poppler PkgConfig::cairo
-    PkgConfig::fontconfig PkgConfig::seccomp m ${CMAKE_DL_LIBS})
+    PkgConfig::gio PkgConfig::fontconfig PkgConfig::seccomp m ${CMAKE_DL_LIBS})
 set_property(TARGET galley-pdf PROPERTY ENABLE_EXPORTS ON)
 install(TARGETS galley-pdf DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/galley)

@@ -8,7 +8,9 @@
 #include <cairo.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gio/gio.h>
 #include <glib.h>
+#include <iconv.h>
 #include <poll.h>
 #include <poppler.h>
 #include <signal.h>
@@ -67,6 +69,8 @@ static bool warm_up(void)
 {
     static GBytes *bytes;
     static PopplerDocument *doc; /* kept; static so that leak checkers see it */
+    static iconv_t latin1;       /* kept: Poppler converts passwords, glibc loads the code for it */
+    latin1 = iconv_open("ISO-8859-1", "UTF-8");
     bytes = g_bytes_new_static(warm_pdf, sizeof warm_pdf - 1);
     doc = poppler_document_new_from_bytes(bytes, NULL, NULL);
     if (doc) {
@@ -79,7 +83,7 @@ static bool warm_up(void)
             close(fd);
         }
     }
-    return doc != NULL;
+    return doc != NULL && latin1 != (iconv_t)-1;
 }
 
 /* --- requests --- */
@@ -141,8 +145,17 @@ static int count_pages(PopplerDocument *doc, size_t n_bytes)
 static PopplerDocument *document_open(GBytes *bytes, const char *password, struct pdf_reply *reply)
 {
     GError *error = NULL;
-    PopplerDocument *doc =
-        poppler_document_new_from_bytes(bytes, password[0] ? password : NULL, &error);
+    PopplerDocument *doc;
+    if (password[0]) {
+        /* Poppler 22.12 crashes on a wrong password in new_from_bytes and new_from_data (it tries
+         * again with a stream that the first try has freed); this slower way is sound. */
+        GInputStream *stream = g_memory_input_stream_new_from_bytes(bytes);
+        doc = poppler_document_new_from_stream(stream, (goffset)g_bytes_get_size(bytes), password,
+                                               NULL, &error);
+        g_object_unref(stream);
+    } else {
+        doc = poppler_document_new_from_bytes(bytes, NULL, &error);
+    }
     if (!doc) {
         const bool locked = g_error_matches(error, POPPLER_ERROR, POPPLER_ERROR_ENCRYPTED);
         if (locked) {

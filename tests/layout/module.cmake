@@ -2,13 +2,16 @@
 galley_test(test_pdf SOURCES tests/layout/test_pdf.c tests/layout/pdf_write.c DEPS layout)
 galley_test(test_pdf_proto SOURCES tests/layout/test_pdf_proto.c DEPS layout)
 galley_test(test_pdf_child SOURCES tests/layout/test_pdf_child.c tests/layout/pdf_write.c DEPS layout)
+galley_test(test_pdf_damaged
+    SOURCES tests/layout/test_pdf_damaged.c tests/layout/pdf_write.c DEPS layout)
 add_executable(fake-pdf tests/layout/fake_pdf.c)
 target_link_libraries(fake-pdf PRIVATE layout)
 add_dependencies(test_pdf galley-pdf)
+add_dependencies(test_pdf_damaged galley-pdf)
 add_dependencies(test_pdf_child galley-pdf fake-pdf)
 galley_fuzz(fuzz_pdf_proto SOURCES tests/fuzz/fuzz_pdf_proto.c DEPS layout)
 
 # A look into the light parser, for people: no test.
 add_executable(dump_layout tests/layout/dump_layout.c)
-target_link_libraries(dump_layout PRIVATE layout)
+target_link_libraries(dump_layout PRIVATE layout format)
 add_dependencies(dump_layout galley-pdf)
