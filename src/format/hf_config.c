@@ -477,6 +477,7 @@ enum galley_status hf_config_read(struct hf_config *out, const char *dir, struct
 {
     enum galley_status rc = read_file(out, dir, "config.json", false, hf_config_parse, err);
     rc = rc ? rc : read_file(out, dir, "preprocessor_config.json", true, hf_preprocess_parse, err);
+    rc = rc ? rc : read_file(out, dir, "processor_config.json", true, hf_processor_parse, err);
     rc = rc ? rc : read_file(out, dir, "generation_config.json", true, hf_generation_parse, err);
     if (!rc && out->n_eos == 0) {
         rc = galley_err_set(err, GALLEY_EMODEL,

@@ -59,9 +59,9 @@ struct hf_config {
     int max_new_tokens; /* from generation_config, 0 when it names none */
 };
 
-/* Reads the three files of `dir`.  preprocessor_config.json and generation_config.json may be
- * missing (the family's defaults apply); config.json may not.  GALLEY_EMODEL with the file and
- * key named. */
+/* Reads the files of `dir`.  preprocessor_config.json (or processor_config.json, where
+ * transformers 5 puts the same) and generation_config.json may be missing (the family's defaults
+ * apply); config.json may not.  GALLEY_EMODEL with the file and key named. */
 GALLEY_MUST_USE enum galley_status hf_config_read(struct hf_config *out, const char *dir,
                                                   struct galley_err *err);
 /* The parsers by themselves, for tests and fuzzers: text[0..n) of one file. */

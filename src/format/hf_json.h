@@ -30,6 +30,11 @@ enum galley_status hf_refuse(struct galley_err *err, const char *where, const ch
 GALLEY_MUST_USE enum galley_status hf_read_eos(struct hf_config *c, const cJSON *obj,
                                                const char *where, struct galley_err *err);
 void hf_preprocess_default(struct hf_preprocess *p);
+/* processor_config.json as transformers 5 writes it: its "image_processor" object replaces
+ * preprocessor_config.json; older files without one change nothing. */
+GALLEY_MUST_USE enum galley_status hf_processor_parse(struct hf_config *io, const char *where,
+                                                      const char *text, size_t n,
+                                                      struct galley_err *err);
 
 void hf_place(char out[HF_WHERE_MAX], const char *where, const char *key);
 /* Whatever is wrong with a model file is GALLEY_EMODEL to the caller, short memory excepted. */

@@ -1,4 +1,4 @@
-/* hf_preprocess.c - preprocessor_config.json and generation_config.json. */
+/* hf_preprocess.c - preprocessor_config.json, processor_config.json, generation_config.json. */
 #include <math.h>
 #include <string.h>
 
@@ -158,6 +158,22 @@ enum galley_status hf_preprocess_parse(struct hf_config *io, const char *where, 
     cJSON *root;
     enum galley_status rc = json_parse(&root, where, text, n, err);
     rc = rc ? rc : read_preprocess(io, root, where, err);
+    cJSON_Delete(root);
+    return hf_status(rc, err);
+}
+
+enum galley_status hf_processor_parse(struct hf_config *io, const char *where, const char *text,
+                                      size_t n, struct galley_err *err)
+{
+    cJSON *root;
+    enum galley_status rc = json_parse(&root, where, text, n, err);
+    const cJSON *nested = cJSON_GetObjectItemCaseSensitive(root, "image_processor");
+    if (!rc && cJSON_IsObject(nested)) {
+        char place[HF_WHERE_MAX];
+        hf_place(place, where, "image_processor");
+        hf_preprocess_default(&io->pre);
+        rc = read_preprocess(io, nested, place, err);
+    }
     cJSON_Delete(root);
     return hf_status(rc, err);
 }

@@ -9,7 +9,7 @@
 
 struct folder {
     char path[64];
-    char names[8][64];
+    char names[16][64];
     int n;
 };
 

@@ -234,6 +234,39 @@ static void vision_defaults(void)
     mem_free(last);
 }
 
+/* Tied when either place says so, as in transformers. */
+static void tied_in_either_place(void)
+{
+    struct bytes f = file_of("model", "qwen2_vl_new.json");
+    const char *yes = "\"tie_word_embeddings\": true", *no = "\"tie_word_embeddings\": false";
+    struct hf_config c;
+    struct galley_err err = { 0 };
+    char *outer = replaced((const char *)f.p, yes, no); /* the first one is in text_config */
+    char *neither = replaced(outer, yes, no);
+    T_EQ(hf_config_parse(&c, "x", outer, strlen(outer), &err), GALLEY_OK);
+    T_OK(c.text.tied);
+    T_EQ(hf_config_parse(&c, "x", neither, strlen(neither), &err), GALLEY_OK);
+    T_OK(!c.text.tied);
+    mem_free(outer);
+    mem_free(neither);
+    mem_free(f.p);
+}
+
+static void preprocess_lists(void)
+{
+    struct hf_config c;
+    struct galley_err err = { 0 };
+    parse_file(&c, "qwen2_vl_new.json");
+    const char *text = "{\"patch_size\":12,\"image_mean\":[0.1,0.2,0.3],"
+                       "\"image_std\":[0.4,0.5,0.6],\"rescale_factor\":0.5}";
+    T_EQ(hf_preprocess_parse(&c, "x", text, strlen(text), &err), GALLEY_OK);
+    for (int i = 0; i < 3; i++) {
+        T_NEAR(c.pre.mean[i], 0.1 * (i + 1), 1e-7);
+        T_NEAR(c.pre.std[i], 0.1 * (i + 4), 1e-7);
+    }
+    T_NEAR(c.pre.rescale, 0.5, 0);
+}
+
 static void preprocess(void)
 {
     static const struct {
@@ -328,6 +361,18 @@ static void directories(void)
     folder_text(&f, "preprocessor_config.json", "{\"max_pixels\":\"many\"}");
     T_EQ(hf_config_read(&c, f.path, &err), GALLEY_EMODEL);
     T_OK(strstr(err.msg, "preprocessor_config.json: \"max_pixels\""));
+    folder_text(&f, "preprocessor_config.json", "{\"max_pixels\":5000}");
+    folder_text(&f, "processor_config.json", "{\"processor_class\":\"Qwen2VLProcessor\"}");
+    T_EQ(hf_config_read(&c, f.path, &err), GALLEY_OK);
+    T_EQ(c.pre.max_pixels, 5000);
+    folder_text(&f, "processor_config.json",
+                "{\"image_processor\":{\"size\":{\"shortest_edge\":70,\"longest_edge\":7000}}}");
+    T_EQ(hf_config_read(&c, f.path, &err), GALLEY_OK);
+    T_EQ(c.pre.min_pixels, 70);
+    T_EQ(c.pre.max_pixels, 7000);
+    folder_text(&f, "processor_config.json", "{\"image_processor\":{\"do_resize\":false}}");
+    T_EQ(hf_config_read(&c, f.path, &err), GALLEY_EMODEL);
+    T_OK(strstr(err.msg, "processor_config.json: image_processor: \"do_resize\""));
     folder_close(&f);
 }
 
@@ -348,11 +393,18 @@ static void no_memory(void)
 }
 
 static const struct t_case cases[] = {
-    { "new_layout_2", new_layout_2 },       { "new_layout_2_5", new_layout_2_5 },
-    { "flat_layout_2", flat_layout_2 },     { "flat_layout_2_5", flat_layout_2_5 },
-    { "refuses_by_name", refuses_by_name }, { "vision_defaults", vision_defaults },
-    { "preprocess", preprocess },           { "generation", generation },
-    { "directories", directories },         { "no_memory", no_memory },
+    { "new_layout_2", new_layout_2 },
+    { "new_layout_2_5", new_layout_2_5 },
+    { "flat_layout_2", flat_layout_2 },
+    { "flat_layout_2_5", flat_layout_2_5 },
+    { "refuses_by_name", refuses_by_name },
+    { "vision_defaults", vision_defaults },
+    { "tied_in_either_place", tied_in_either_place },
+    { "preprocess", preprocess },
+    { "preprocess_lists", preprocess_lists },
+    { "generation", generation },
+    { "directories", directories },
+    { "no_memory", no_memory },
 };
 
 int main(int argc, char **argv)

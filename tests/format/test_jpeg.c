@@ -63,6 +63,18 @@ static void truncated(void)
     }
 }
 
+/* Offset of the first segment with this marker's second byte; the data behind it. */
+static size_t find_marker(struct bytes f, unsigned marker)
+{
+    size_t at = 2;
+    while (at + 4 < f.n && f.p[at + 1] != marker) {
+        T_EQ(f.p[at], 0xff);
+        at += 2 + ((size_t)f.p[at + 2] << 8 | f.p[at + 3]);
+    }
+    T_OK(at + 4 < f.n);
+    return at;
+}
+
 /* Whole rows before the cut are right, what follows is gray. */
 static void cut_keeps_rows(void)
 {
@@ -71,7 +83,8 @@ static void cut_keeps_rows(void)
     struct image *whole, *cut;
     bool damaged;
     T_EQ(jpeg_decode(&whole, &damaged, f.p, f.n, LIMIT, &err), GALLEY_OK);
-    T_EQ(jpeg_decode(&cut, &damaged, f.p, f.n - (f.n - 623) / 2, LIMIT, &err), GALLEY_OK);
+    T_EQ(jpeg_decode(&cut, &damaged, f.p, (find_marker(f, 0xda) + f.n) / 2, LIMIT, &err),
+         GALLEY_OK);
     T_OK(damaged);
     T_OK(memcmp(whole->rgb, cut->rgb, 8 * whole->stride) == 0);
     const uint8_t *last = cut->rgb + 28 * cut->stride;
@@ -81,6 +94,23 @@ static void cut_keeps_rows(void)
     image_unref(whole);
     image_unref(cut);
     mem_free(f.p);
+}
+
+/* With a header but no picture data there is nothing worth keeping. */
+static void cut_before_the_first_row(void)
+{
+    static const char *const names[] = { "ycc444.jpg", "gray_progressive.jpg" };
+    for (size_t i = 0; i < COUNT(names); i++) {
+        struct bytes f = file_of("jpeg", names[i]);
+        struct galley_err err = { 0 };
+        struct image *im;
+        bool damaged;
+        const size_t scan = find_marker(f, 0xda);
+        const size_t n = scan + 2 + ((size_t)f.p[scan + 2] << 8 | f.p[scan + 3]) + 3;
+        T_EQ(jpeg_decode(&im, &damaged, f.p, n, LIMIT, &err), GALLEY_EINPUT);
+        T_STR(err.msg, "JPEG: the data ends before the first row is whole");
+        mem_free(f.p);
+    }
 }
 
 static void flipped(void)
@@ -98,18 +128,6 @@ static void flipped(void)
         T_OK(n_refused > 50);
         mem_free(f.p);
     }
-}
-
-/* Offset of the first segment with this marker's second byte; the data behind it. */
-static size_t find_marker(struct bytes f, unsigned marker)
-{
-    size_t at = 2;
-    while (at + 4 < f.n && f.p[at + 1] != marker) {
-        T_EQ(f.p[at], 0xff);
-        at += 2 + ((size_t)f.p[at + 2] << 8 | f.p[at + 3]);
-    }
-    T_OK(at + 4 < f.n);
-    return at;
 }
 
 static void patch_size(struct bytes f, size_t frame, unsigned width, unsigned height)
@@ -221,6 +239,7 @@ static const struct t_case cases[] = {
     { "golden", golden },
     { "truncated", truncated },
     { "cut_keeps_rows", cut_keeps_rows },
+    { "cut_before_the_first_row", cut_before_the_first_row },
     { "flipped", flipped },
     { "bomb", bomb },
     { "scan_bomb", scan_bomb },

@@ -39,6 +39,8 @@ static const struct sniff sniffs[] = {
                  "ftypmif1\0\0\0\0mif1avifmiaf"),
     S(FILE_UNKNOWN, "\0\0\0\x18"
                     "ftypisom\0\0\2\0isommp42"),
+    S(FILE_UNKNOWN, "\0\0\0\x18"
+                    "ftypisomheicisommp42"), /* a minor version, not a brand */
     S(FILE_JP2, "\0\0\0\x0cjP  \r\n\x87\n\0\0\0\x14"),
     S(FILE_JP2, "\xff\x4f\xff\x51\0\x2f"),
     S(FILE_JXL, "\xff\x0a\x7f"),

@@ -226,6 +226,7 @@ static void bad_index(void)
         { MAP("p1.safetensors", "../p2.safetensors"), "the shard of b is no plain file name" },
         { MAP("/etc/passwd", "p2.safetensors"), "the shard of a is no plain file name" },
         { MAP("..", "p2.safetensors"), "the shard of a" },
+        { MAP(".p1.safetensors", "p2.safetensors"), "the shard of a is no plain file name" },
         { MAP("", "p2.safetensors"), "the shard of a" },
         { "{\"weight_map\":{\"a\":1}}", "the shard of a" },
         { MAP("p1.safetensors", "p3.safetensors"), "p3.safetensors" },

@@ -1,4 +1,4 @@
-/* fuzz_hf_config.c - the four small JSON files of a model directory, each reader over the same
+/* fuzz_hf_config.c - the small JSON files of a model directory, each reader over the same
  * input.  Claims: what is accepted satisfies everything the model code divides by and indexes
  * with; every refusal is GALLEY_EMODEL and names the file. */
 #include <math.h>
@@ -9,6 +9,7 @@
 #include "src/base/utf8.h"
 #include "src/format/card.h"
 #include "src/format/hf_config.h"
+#include "src/format/hf_json.h"
 
 #define CLAIM(cond)  \
     do {             \
@@ -86,6 +87,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         check_eos(&c);
     }
     rc = hf_preprocess_parse(&c, "input", text, n, &err);
+    if (rc) {
+        check_refusal(rc, &err);
+        hf_preprocess_default(&c.pre);
+    } else {
+        check_preprocess(&c.pre);
+    }
+    rc = hf_processor_parse(&c, "input", text, n, &err);
     if (rc) {
         check_refusal(rc, &err);
     } else {
