@@ -279,6 +279,25 @@ static bool in_picture(const struct page *p, const struct glyph *g)
     return false;
 }
 
+/* Axes and tangents of a drawing are no rules of a table. */
+static void drop_picture_rules(struct page *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->n_rules; i++) {
+        const struct box *r = &p->rules[i].box;
+        bool inside = false;
+        for (int k = 0; k < p->n_pictures && !inside; k++) {
+            const struct box *b = &p->pictures[k].box;
+            inside = r->x0 >= b->x0 - 2 && r->x1 <= b->x1 + 2 && r->y0 >= b->y0 - 2 &&
+                     r->y1 <= b->y1 + 2;
+        }
+        if (!inside) {
+            p->rules[n++] = p->rules[i];
+        }
+    }
+    p->n_rules = n;
+}
+
 /* Drops what was read into the texture of pictures. */
 static void drop_picture_text(struct page *p)
 {
@@ -303,6 +322,7 @@ static enum galley_status find_pixels(struct ocr *o, struct page *p, struct gall
     if (!ok) {
         return no_memory(p, err);
     }
+    drop_picture_rules(p);
     drop_picture_text(p);
     o->times.pixels = lap(&t);
     return GALLEY_OK;

@@ -10,6 +10,8 @@
 #define PART_MIN     4   /* pixels: smaller parts are dots and grain */
 #define PART_MAX     200 /* pixels: larger ones are pictures */
 #define MAX_PARTS    40000
+#define MANY_PARTS   800  /* print with that many parts has lines ... */
+#define LINES_CONF   1.7f /* ... and lines score 2.4 to 30; noise of any grain 1.1 to 1.65 */
 #define SWEEP        8.0f /* degrees either way */
 #define UP_MIN       8.0f /* Leptonica's own threshold of a clear answer */
 #define UP_RATIO     2.5f
@@ -74,9 +76,11 @@ bool ocr_look(struct ocr_look *out, const struct image *im, float scale)
         const int h = mode_height(boxes, &n_letters, &n_grain);
         out->n_parts = boxaGetCount(boxes);
         out->x_height = (int)lroundf((float)h * raster_scale(scale) / look_scale);
-        out->texture = out->n_parts - n_grain > MAX_PARTS ||
-                       (n_grain > MAX_PARTS / 8 && n_grain > 8 * n_letters);
         look_at_skew(out, ink);
+        /* Tesseract's layout analysis does not look at the clock and needs minutes for noise. */
+        out->texture = out->n_parts - n_grain > MAX_PARTS || n_grain > MAX_PARTS ||
+                       (n_grain > MAX_PARTS / 8 && n_grain > 8 * n_letters) ||
+                       (out->n_parts > MANY_PARTS && out->skew_conf < LINES_CONF);
         pixOrientDetect(ink, &out->up_conf, &out->left_conf, UP_MIN_COUNT, 0);
     }
     const bool ok = boxes != NULL;

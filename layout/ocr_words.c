@@ -81,13 +81,13 @@ static bool is_residue(uint32_t c)
 
 static bool is_low(uint32_t c) /* rises to the x-height only */
 {
-    return c < 0x80 && strchr("acegmnopqrsuvwxyz", (int)c) != NULL && c != 0;
+    return c < 0x80 && c != 0 && strchr("acegmnopqrsuvwxyz.,", (int)c) != NULL;
 }
 
-static bool is_tall(uint32_t c) /* rises to the capitals' height or a little above */
+static bool is_tall(uint32_t c) /* rises to the capitals' height or so */
 {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-           (c < 0x80 && c != 0 && strchr("bdfhkl", (int)c) != NULL);
+           (c < 0x80 && c != 0 && strchr("bdfhijkl", (int)c) != NULL);
 }
 
 /* Relative advance of a character in usual print. */
@@ -226,10 +226,10 @@ static int compare_floats(const void *a, const void *b)
 /* The em that one word speaks for, 0 when its letters say nothing. */
 static float word_em(const struct word *w, int angle)
 {
-    bool tall = false, low = false, wide = false;
+    bool tall = false, low = true, wide = false;
     for (int i = 0; i < w->n_cp; i++) {
         tall = tall || is_tall(w->cp[i]);
-        low = low || is_low(w->cp[i]);
+        low = low && is_low(w->cp[i]);
         wide = wide || is_wide(w->cp[i]);
     }
     if (wide) {

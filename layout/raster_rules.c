@@ -69,7 +69,36 @@ static struct Pix *bars(struct Pix *thin, struct Pix *free_of_text, float scale,
     return solid;
 }
 
-static bool pieces_find(struct pieces *out, struct Pix *bar, float scale, bool vertical)
+static float overlap(float a0, float a1, float b0, float b1)
+{
+    return fmaxf(0, fminf(a1, b1) - fmaxf(a0, b0));
+}
+
+/* A stem or bar of large print: it lies inside one text box.  A horizontal one much longer than the
+ * print is high is an underline and stays. */
+static bool is_stroke(const struct box *r, bool vertical, const struct box *text, int n_text)
+{
+    for (int i = 0; i < n_text; i++) {
+        const struct box *t = &text[i];
+        const float w = overlap(r->x0, r->x1, t->x0, t->x1);
+        const float h = overlap(r->y0, r->y1, t->y0, t->y1);
+        const float length = vertical ? r->y1 - r->y0 : r->x1 - r->x0;
+        if (w > 0.5f * (r->x1 - r->x0) && h > 0.5f * (r->y1 - r->y0) &&
+            (vertical ? h : w) >= 0.8f * length && (vertical || length < 1.5f * (t->y1 - t->y0))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct box piece_pt(const struct box *b, float scale, bool vertical)
+{
+    const struct box p = { b->x0 / scale, b->y0 / scale, b->x1 / scale, b->y1 / scale };
+    return vertical ? (struct box){ p.y0, p.x0, p.y1, p.x1 } : p;
+}
+
+static bool pieces_find(struct pieces *out, struct Pix *bar, float scale, bool vertical,
+                        const struct box *text, int n_text)
 {
     BOXA *boxes = pixConnCompBB(bar, 8);
     const int n = boxes ? boxaGetCount(boxes) : 0;
@@ -91,8 +120,11 @@ static bool pieces_find(struct pieces *out, struct Pix *bar, float scale, bool v
             b + across >= side - 1) {
             continue;
         }
-        out->at[out->n++] =
-            (struct box){ (float)a, (float)b, (float)(a + along), (float)(b + across) };
+        const struct box piece = { (float)a, (float)b, (float)(a + along), (float)(b + across) };
+        const struct box pt = piece_pt(&piece, scale, vertical);
+        if (!is_stroke(&pt, vertical, text, n_text)) {
+            out->at[out->n++] = piece;
+        }
     }
     boxaDestroy(&boxes);
     return true;
@@ -124,28 +156,6 @@ static void pieces_join(struct pieces *p, float scale)
     }
 }
 
-static float overlap(float a0, float a1, float b0, float b1)
-{
-    return fmaxf(0, fminf(a1, b1) - fmaxf(a0, b0));
-}
-
-/* A stem or bar of large print: it lies inside one text box.  A horizontal one much longer than the
- * print is high is an underline and stays. */
-static bool is_stroke(const struct box *r, bool vertical, const struct box *text, int n_text)
-{
-    for (int i = 0; i < n_text; i++) {
-        const struct box *t = &text[i];
-        const float w = overlap(r->x0, r->x1, t->x0, t->x1);
-        const float h = overlap(r->y0, r->y1, t->y0, t->y1);
-        const float length = vertical ? r->y1 - r->y0 : r->x1 - r->x0;
-        if (w > 0.5f * (r->x1 - r->x0) && h > 0.5f * (r->y1 - r->y0) &&
-            (vertical ? h : w) >= 0.8f * length && (vertical || length < 1.5f * (t->y1 - t->y0))) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The colour of the ink: the darkest fifth of the pixels along the middle, averaged. */
 static void rule_color(struct page_rule *r, const struct image *im, float scale)
 {
@@ -175,8 +185,7 @@ static void rule_color(struct page_rule *r, const struct image *im, float scale)
 
 /* scale: of the pieces; im_scale: of the bitmap. */
 static bool pieces_append(struct page *p, const struct pieces *found, float scale, bool vertical,
-                          const struct image *im, float im_scale, const struct box *text,
-                          int n_text)
+                          const struct image *im, float im_scale)
 {
     struct page_rule *rules =
         mem_resize_array(p->rules, (size_t)p->n_rules + (size_t)found->n + 1, sizeof *rules);
@@ -185,16 +194,11 @@ static bool pieces_append(struct page *p, const struct pieces *found, float scal
     }
     p->rules = rules;
     for (int i = 0; i < found->n; i++) {
-        const struct box *b = &found->at[i];
-        if (b->x1 - b->x0 < MIN_LENGTH * scale) {
-            continue;
-        }
-        struct page_rule r = { .vertical = vertical };
-        r.box = vertical ? (struct box){ b->y0, b->x0, b->y1, b->x1 } : *b;
-        r.box.x0 /= scale, r.box.y0 /= scale, r.box.x1 /= scale, r.box.y1 /= scale;
-        if (!is_stroke(&r.box, vertical, text, n_text)) {
-            rule_color(&r, im, im_scale);
-            p->rules[p->n_rules++] = r;
+        if (found->at[i].x1 - found->at[i].x0 >= MIN_LENGTH * scale) {
+            struct page_rule *r = &rules[p->n_rules++];
+            *r = (struct page_rule){ .box = piece_pt(&found->at[i], scale, vertical),
+                                     .vertical = vertical };
+            rule_color(r, im, im_scale);
         }
     }
     return true;
@@ -221,10 +225,10 @@ bool raster_rules(struct page *p, const struct image *im, float scale, const str
     for (int vertical = 0; ok && vertical < 2; vertical++) {
         struct pieces found = { 0 };
         struct Pix *bar = bars(thin, free_of_text, scale, vertical);
-        ok = bar && pieces_find(&found, bar, scale, vertical);
+        ok = bar && pieces_find(&found, bar, scale, vertical, text, n_text);
         if (ok) {
             pieces_join(&found, scale);
-            ok = pieces_append(p, &found, scale, vertical, im, im_scale, text, n_text);
+            ok = pieces_append(p, &found, scale, vertical, im, im_scale);
         }
         mem_free(found.at);
         pixDestroy(&bar);

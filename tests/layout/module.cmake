@@ -15,3 +15,7 @@ galley_fuzz(fuzz_pdf_proto SOURCES tests/fuzz/fuzz_pdf_proto.c DEPS layout)
 add_executable(dump_layout tests/layout/dump_layout.c)
 target_link_libraries(dump_layout PRIVATE layout format)
 add_dependencies(dump_layout galley-pdf)
+
+# Page images drawn by make_scans.py.
+galley_test(test_raster SOURCES tests/layout/test_raster.c DEPS layout PkgConfig::lept TIMEOUT 120)
+galley_test(test_ocr SOURCES tests/layout/test_ocr.c DEPS layout PkgConfig::lept TIMEOUT 300)
