@@ -122,6 +122,18 @@ static void golden_whole(void)
     check_golden("tests/golden/tokenizer/whole.json", "tests/golden/tokenizer/whole.txt", 350);
 }
 
+/* A pattern that leaves text between its matches, and matches nothing at all in places. */
+static void golden_gap(void)
+{
+    check_golden("tests/golden/tokenizer/gap.json", "tests/golden/tokenizer/gap.txt", 350);
+}
+
+/* Code points at the borders of the pattern's classes, with a vocabulary that shows each split. */
+static void golden_probe(void)
+{
+    check_golden("tests/golden/tokenizer/probe.json", "tests/golden/tokenizer/probe.txt", 250);
+}
+
 /* The prompt and the answer that the PyTorch reference of galley-tiny recorded. */
 static void golden_prompt(void)
 {
@@ -595,6 +607,8 @@ static const struct t_case cases[] = {
     { "golden_qwen2", golden_qwen2 },
     { "golden_gpt2", golden_gpt2 },
     { "golden_whole", golden_whole },
+    { "golden_gap", golden_gap },
+    { "golden_probe", golden_probe },
     { "golden_prompt", golden_prompt },
     { "round_trip", round_trip },
     { "decode_edges", decode_edges },

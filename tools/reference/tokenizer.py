@@ -5,7 +5,9 @@
   tokenizer.py fixture TOKENIZER_JSON OUT [N]         strings and ids for tests/format/test_tokenizer.c
   tokenizer.py qwen2 TIKTOKEN OUT_JSON                Qwen2's tokenizer.json from qwen.tiktoken (in the dashscope package)
   tokenizer.py mixed OUT_JSON KIND [SIZE]             a small vocabulary of many scripts with every kind of added token;
-                                                      KIND is qwen2 (Split pattern), gpt2 (ByteLevel's own) or whole (ignore_merges)
+                                                      KIND is qwen2 (Split pattern), gpt2 (ByteLevel's own), whole (ignore_merges)
+                                                      or gap (a pattern with empty matches that leaves text out)
+  tokenizer.py probe TOKENIZER_JSON OUT_JSON OUT_TXT  a vocabulary that shows every split, and ids for telling code points
 
 TOK_DUMP is the program tests/format/tok_dump.c.  A fixture line is: mode, hex bytes (or -), ids."""
 import base64
@@ -40,7 +42,8 @@ SEEDS = {
     "markdown": "| a | Price |\n|---|---:|\n| x | $1,234.50 |\n\n- item\n  1. `code` **bold** ~~no~~\n# Heading\n",
     "numbers": "1234567890 3.14159 1,000,000 12:30 2026-01-31 +82-10-1234-5678 \u0661\u0662 \u2167 \u00b2\u00b3 10^-8",
     "space": "  a\t\tb \n \n\n c\r\n\r\n  \r d\x0b\x0ce \u00a0f\u2003g\u3000h\u2028i\u0085j\u180ek\u200bl   ",
-    "special": "<|im_start|>user\nhi<|im_end|>\n<|vision_start|><|image_pad|><|image_pad|><|vision_end|><tool_call>{}</tool_call><|endoftext|><|im_start",
+    "special": "<|im_start|>user\nhi<|im_end|>\n<|vision_start|><|image_pad|><|image_pad|><|vision_end|><tool_call>{}</tool_call><|endoftext|><|im_start "
+               "\u0085<|image_pad|>\u3000\u0085 it\u2028 pass\u180epass cafe\u0301 caf\u00e9 <|im_end|>x <|im_start|>1",
     "controls": "\x00\x01\x1b[0m\x7f\x80\x9f\u00ad\ufeff\u200e\u202e\ufffd\uffff\U0010ffff",
 }
 
@@ -136,7 +139,21 @@ def probe(path, out):
     tokens = dict.fromkeys(u + [a + b for a, b in merges])
     d["model"].update(vocab={t: i for i, t in enumerate(tokens)}, merges=[" ".join(m) for m in merges])
     d["added_tokens"] = []
-    json.dump(d, open(out, "w"))
+    json.dump(d, open(out, "w"), ensure_ascii=False, separators=(",", ":"))
+
+
+CONTEXTS = ("x{}x", "1{}1", " {}", "{} ", "  {}", "'{}x", "{}\n", "e{}\u0301\u0323x")
+TELLING = [*range(0x00, 0x100), 0x17F, 0x2BC, 0x300, 0x345, 0x660, 0x1680, 0x180E, *range(0x2000, 0x2010), 0x2028, 0x2029, 0x202F, 0x205F, 0x2060, 0x2160, 0x212A, 0x3000, 0x3007,
+           0xAC00, 0x1100, 0x4E00, 0xFEFF, 0xFF11, 0xFFFD, 0x1D7CE, 0x20000, 0x1F600]
+
+
+def probe_fixture(path, out, out_text):
+    probe(path, out)
+    encode, _ = hugging_face(out)
+    with open(out_text, "w") as f:
+        for c in TELLING:
+            d = "|".join(make.replace("{}", chr(c)) for make in CONTEXTS).encode()
+            f.write(f"plain {d.hex()} {' '.join(map(str, encode(d, 'plain')))}\n")
 
 
 def points(path, tool):
@@ -146,7 +163,7 @@ def points(path, tool):
         probe(path, f.name)
         encode, _ = hugging_face(f.name)
         differ = {}
-        for make in ("x{}x", "1{}1", " {}", "{} ", "  {}", "'{}x", "{}\n", "e{}\u0301\u0323x"):
+        for make in CONTEXTS:
             data = [make.replace("{}", chr(c)).encode() for c in all_points]
             for c, d, (ids, _) in zip(all_points, data, galley(tool, f.name, data, "plain"), strict=True):
                 if ids != encode(d, "plain"): differ.setdefault(c, []).append(make)
@@ -202,7 +219,7 @@ def mixed(out, kind, size):
     t = hf.Tokenizer(hf.models.BPE(ignore_merges=kind == "whole"))
     if kind != "gpt2": t.normalizer = hf.normalizers.NFC()
     byte_level = hf.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=kind == "gpt2")
-    split = hf.pre_tokenizers.Split(hf.Regex(QWEN2_PATTERN), "isolated")
+    split = hf.pre_tokenizers.Split(hf.Regex(r"\p{L}+|(?=[1x])|\s$" if kind == "gap" else QWEN2_PATTERN), "isolated")
     t.pre_tokenizer = byte_level if kind == "gpt2" else hf.pre_tokenizers.Sequence([split, byte_level])
     t.decoder = hf.decoders.ByteLevel()
     seeds = list(SEEDS.values())
@@ -215,7 +232,7 @@ def mixed(out, kind, size):
     add = lambda c, **k: hf.AddedToken(c, **{**dict(normalized=False), **k})
     t.add_special_tokens([add("<|im_start|>", special=True), add("<|im_end|>", special=True), add("<|image_pad|>", special=True, lstrip=True, rstrip=True)])
     t.add_tokens([add("<tool_call>"), add("<tool"), add("fox", single_word=True), add("na\u00efve", normalized=True), add("pass", lstrip=True), add("it", rstrip=True),
-                  add("hi<|"), add("\u5b57", normalized=True, single_word=True)])
+                  add("hi<|"), add("t|>1"), add("cafe\u0301", normalized=True), add("\u5b57", normalized=True, single_word=True)])
     t.save(out, pretty=False)
 
 
@@ -224,6 +241,7 @@ if __name__ == "__main__":
     if len(a) >= 3 and a[0] == "compare": sys.exit(1 if compare(a[1], a[2], strings(int(a[3]) if len(a) > 3 else 6000)) else 0)
     elif len(a) == 3 and a[0] == "points": points(a[1], a[2])
     elif len(a) >= 3 and a[0] == "fixture": fixture(a[1], a[2], int(a[3]) if len(a) > 3 else 400)
+    elif len(a) == 4 and a[0] == "probe": probe_fixture(a[1], a[2], a[3])
     elif len(a) == 3 and a[0] == "qwen2": qwen2(a[1], a[2])
     elif len(a) >= 3 and a[0] == "mixed": mixed(a[1], a[2], int(a[3]) if len(a) > 3 else 900)
     else: sys.exit(__doc__)
