@@ -454,7 +454,9 @@ static bool box_inside(struct box a, struct box b)
 /* Vector pictures: clusters of artwork, grown by the filled boxes and rules that stand in them. */
 static size_t vector_pictures(const struct drawing *d, struct box *art)
 {
-    memcpy(art, d->art, d->n_art * sizeof *art);
+    for (size_t i = 0; i < d->n_art; i++) {
+        art[i] = d->art[i];
+    }
     size_t n = bars_find(d, art, d->n_art);
     n = boxes_cluster(art, n);
     for (size_t i = 0; i < n; i++) {
@@ -503,8 +505,8 @@ bool drawing_finish(const struct drawing *d, struct page *p)
     p->pictures = mem_many(struct page_picture, PDF_MAX_PICTURES);
     const bool ok = art && covers && p->rules && p->pictures;
     if (ok) {
-        if (d->n_rules) {
-            memcpy(p->rules, d->rules, d->n_rules * sizeof *p->rules);
+        for (size_t i = 0; i < d->n_rules; i++) {
+            p->rules[i] = d->rules[i];
         }
         p->n_rules = (int)rules_join(p->rules, d->n_rules);
         const size_t n_covers = covers_join(d, covers);
