@@ -39,14 +39,17 @@ static GALLEY_INLINE void load_w(__m256 *w, const int nv, const void *base, size
 {
     if (type == DTYPE_F32) {
         const float *f = (const float *)base + at;
+        GALLEY_UNROLL
         for (int v = 0; v < nv; v++) {
             w[v] = full ? _mm256_loadu_ps(f + 8 * v) : _mm256_maskload_ps(f + 8 * v, m[v]);
         }
     } else if (type == DTYPE_F16) {
+        GALLEY_UNROLL
         for (int v = 0; v < nv; v++) {
             w[v] = half_8((const char *)base + 2 * at + 16 * v, type);
         }
     } else {
+        GALLEY_UNROLL
         for (int v = 0; v < nv / 2; v++) {
             const char *p = (const char *)base + 2 * at + 32 * v;
             const __m256i pair = _mm256_loadu_si256((const __m256i *)(const void *)p);
@@ -64,9 +67,11 @@ static GALLEY_INLINE void tile(const struct gemm_tile *t, struct place at, const
     __m256 acc[N_ACC];
     __m256i m[4];
     float *c = t->c + (size_t)at.row * t->c_ld + at.column;
+    GALLEY_UNROLL
     for (int v = 0; v < nv; v++) {
         m[v] = mask_below(t->n - at.column - column_of(v, nv, type));
     }
+    GALLEY_UNROLL
     for (int i = 0; i < rows * nv; i++) {
         const float *from = c + (size_t)(i / nv) * t->c_ld + column_of(i % nv, nv, type);
         acc[i] = !t->more ? _mm256_setzero_ps()
@@ -81,13 +86,16 @@ static GALLEY_INLINE void tile(const struct gemm_tile *t, struct place at, const
     for (int k = 0; k < t->k; k++, w_at += t->w_ld) {
         __m256 w[4];
         load_w(w, nv, t->w, w_at, type, full, m);
+        GALLEY_UNROLL
         for (int r = 0; r < rows; r++) {
             const __m256 xv = _mm256_broadcast_ss(x + (size_t)r * ld + k);
+            GALLEY_UNROLL
             for (int v = 0; v < nv; v++) {
                 acc[r * nv + v] = _mm256_fmadd_ps(xv, w[v], acc[r * nv + v]);
             }
         }
     }
+    GALLEY_UNROLL
     for (int i = 0; i < rows * nv; i++) {
         const int column = column_of(i % nv, nv, type);
         float *to = c + (size_t)(i / nv) * t->c_ld + column;

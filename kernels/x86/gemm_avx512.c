@@ -46,10 +46,13 @@ static GALLEY_INLINE void tile(const struct gemm_tile *t, struct place at, const
     __m512 acc[N_ACC];
     __mmask16 m[8];
     float *c = t->c + (size_t)at.row * t->c_ld + at.column;
+    GALLEY_UNROLL
     for (int v = 0; v < nv; v++) {
         m[v] = mask_below(t->n - at.column - 16 * v);
     }
+    GALLEY_UNROLL
     for (int r = 0; r < rows; r++) {
+        GALLEY_UNROLL
         for (int v = 0; v < nv; v++) {
             acc[r * nv + v] = t->more
                                   ? _mm512_maskz_loadu_ps(m[v], c + (size_t)r * t->c_ld + 16 * v)
@@ -61,17 +64,22 @@ static GALLEY_INLINE void tile(const struct gemm_tile *t, struct place at, const
     size_t w_at = (size_t)(at.column / GEMM_NR) * t->panel;
     for (int k = 0; k < t->k; k++, w_at += t->w_ld) {
         __m512 w[8];
+        GALLEY_UNROLL
         for (int p = 0; p < panels; p++) {
             load_w(w + 2 * p, t->w, w_at + (size_t)p * t->panel, type, m + 2 * p);
         }
+        GALLEY_UNROLL
         for (int r = 0; r < rows; r++) {
             const __m512 xv = _mm512_set1_ps(x[(size_t)r * ld + (size_t)k]);
+            GALLEY_UNROLL
             for (int v = 0; v < nv; v++) {
                 acc[r * nv + v] = _mm512_fmadd_ps(xv, w[v], acc[r * nv + v]);
             }
         }
     }
+    GALLEY_UNROLL
     for (int r = 0; r < rows; r++) {
+        GALLEY_UNROLL
         for (int v = 0; v < nv; v++) {
             __m512 a = acc[r * nv + v];
             if (t->bias) {

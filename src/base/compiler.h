@@ -12,6 +12,14 @@
 #define GALLEY_INLINE inline
 #endif
 
+/* Before a loop whose bounds are constants: unrolled whole, so that its arrays become registers.
+ * clang does so unasked, and spills when told. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define GALLEY_UNROLL _Pragma("GCC unroll 64")
+#else
+#define GALLEY_UNROLL
+#endif
+
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 #endif

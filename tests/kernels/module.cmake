@@ -1,3 +1,12 @@
 foreach(part attn gemm rows)
     galley_test(check_${part} SOURCES tests/kernels/check_${part}.c DEPS kernels TIMEOUT 300)
 endforeach()
+
+# The benchmark alone links oneDNN, as the ceiling to measure against.
+find_package(OpenMP COMPONENTS C)
+find_library(DNNL_LIBRARY dnnl)
+if(DNNL_LIBRARY AND OpenMP_C_FOUND AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    add_executable(bench_kernels tests/kernels/bench_kernels.c tests/kernels/bench_roof.c)
+    target_link_libraries(bench_kernels PRIVATE kernels ${DNNL_LIBRARY} OpenMP::OpenMP_C)
+    set_source_files_properties(tests/kernels/bench_roof.c PROPERTIES COMPILE_OPTIONS "-O3;-mavx2")
+endif()

@@ -1,0 +1,61 @@
+/* bench.h - timing for the kernel benchmarks: the best of repeated runs. */
+#ifndef GALLEY_TESTS_KERNELS_BENCH_H
+#define GALLEY_TESTS_KERNELS_BENCH_H
+
+#include <stddef.h>
+
+#include "src/base/clock.h"
+
+typedef void bench_fn(void *arg);
+
+#define BENCH_RUNS    15
+#define BENCH_SECONDS 0.6 /* slow calls get fewer runs, three at least */
+
+/* Seconds of one call, over n in a row. */
+static inline double bench_once(bench_fn *fn, void *arg, int n)
+{
+    const double t0 = clock_seconds();
+    for (int i = 0; i < n; i++) {
+        fn(arg);
+    }
+    return (clock_seconds() - t0) / n;
+}
+
+/* Calls that take 1 ms together: short ones are not drowned by the clock. */
+static inline int bench_batch(bench_fn *fn, void *arg)
+{
+    int n = 1;
+    fn(arg);
+    while (n < 1 << 20 && bench_once(fn, arg, n) * n < 1e-3) {
+        n *= 2;
+    }
+    return n;
+}
+
+/* Best seconds of one call of two rivals, run in turn so that a busy moment hits both;
+ * the second may be NULL. */
+static inline void bench_pair(double best[2], bench_fn *fn[2], void *arg[2])
+{
+    const int n[2] = { bench_batch(fn[0], arg[0]), fn[1] ? bench_batch(fn[1], arg[1]) : 0 };
+    const double start = clock_seconds();
+    best[0] = best[1] = 1e9;
+    for (int r = 0; r < BENCH_RUNS && (r < 3 || clock_seconds() - start < BENCH_SECONDS); r++) {
+        for (int i = 0; i < 2; i++) {
+            const double t = n[i] ? bench_once(fn[i], arg[i], n[i]) : 0.0;
+            best[i] = t < best[i] ? t : best[i];
+        }
+    }
+}
+
+static inline double bench_time(bench_fn *fn, void *arg)
+{
+    double best[2];
+    bench_pair(best, (bench_fn *[2]){ fn, NULL }, (void *[2]){ arg, NULL });
+    return best[0];
+}
+
+/* Roofs of this machine on one thread, by the best instruction set it has (bench_roof.c). */
+double bench_peak_flops(int isa);      /* FLOP/s of an FMA loop in registers; isa as enum cpu_isa */
+double bench_read_bytes(size_t bytes); /* bytes/s reading a buffer of that size */
+
+#endif
