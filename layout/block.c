@@ -50,9 +50,9 @@ static struct run *runs_measure(struct flow *f)
             r.right = fmaxf(r.right, f->items[k].box.x1);
             k++;
         } while (k < f->n_items && lines_adjoin(f, k - 1));
-        /* A couple of short lines says nothing about the column's edge. */
-        if (k - i < 3) {
-            const struct group *g = &f->groups[f->items[i].group];
+        /* A few short lines say nothing about the column's edge. */
+        const struct group *g = &f->groups[f->items[i].group];
+        if (k - i < 3 || (k - i < 8 && g->right - r.right > 0.4f * (g->right - g->left))) {
             r.left = fminf(r.left, g->left);
             r.right = fmaxf(r.right, g->right);
         }

@@ -8,7 +8,7 @@
 
 #define MAX_FIGURES 200
 
-static bool picture_counts(const struct page *p, const struct page_picture *pic)
+static bool picture_counts(const struct page *p, const struct page_picture *pic, bool scan)
 {
     const struct box *b = &pic->box;
     if (!box_valid(b)) {
@@ -17,6 +17,10 @@ static bool picture_counts(const struct page *p, const struct page_picture *pic)
     const float w = fminf(b->x1, p->width) - fmaxf(b->x0, 0);
     const float h = fminf(b->y1, p->height) - fmaxf(b->y0, 0);
     if (w < 25 || h < 25 || w < 0.02f * h || h < 0.02f * w) {
+        return false;
+    }
+    /* Small dark patches of a scan are stains and stamps more often than pictures. */
+    if (scan && w * h < 0.02f * p->width * p->height) {
         return false;
     }
     return !(w >= 0.9f * p->width && h >= 0.9f * p->height); /* the scan or a background */
@@ -64,7 +68,7 @@ void figures_find(struct flow *f)
     const int n = p->n_pictures < 5000 ? p->n_pictures : 5000;
     for (int i = 0; i < n; i++) {
         struct box b = p->pictures[i].box;
-        if (!picture_counts(p, &p->pictures[i]) || box_in_table(f, &b)) {
+        if (!picture_counts(p, &p->pictures[i], f->ocr) || box_in_table(f, &b)) {
             continue;
         }
         b.x0 = fmaxf(b.x0, 0);

@@ -252,6 +252,19 @@ static void line_measure(struct flow *f, struct line *l)
     l->baseline = n ? float_median(base, n) : box.y1;
 }
 
+/* A lone bar inside a sentence is the pronoun: recognisers confuse the two. */
+static void bars_read(struct flow *f, const struct line *l)
+{
+    for (int32_t i = 0; l->n_words >= 5 && i < l->n_words; i++) {
+        const struct word *w = &f->words[l->word0 + i];
+        const struct word *next = i + 1 < l->n_words ? w + 1 : NULL;
+        if (w->n_chars == 1 && f->chars[w->char0].cp == '|' && next &&
+            cp_is_lower(f->chars[next->char0].cp)) {
+            f->chars[w->char0].cp = 'I';
+        }
+    }
+}
+
 void line_describe(struct flow *f, struct line *l)
 {
     l->i_object = -1;
@@ -260,6 +273,9 @@ void line_describe(struct flow *f, struct line *l)
     line_scripts(f, l);
     size_t bytes = 1;
     int32_t n_bold = 0, n_italic = 0, n_mono = 0, n_ocr = 0, n_math = 0;
+    if (f->ocr) {
+        bars_read(f, l);
+    }
     float conf = 0;
     l->n_letters = l->n_digits = l->n_chars = 0;
     for (int32_t i = 0; i < l->n_words; i++) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "layout/flow.h"
+#include "layout/raster.h"
 
 static bool cp_is_bullet(uint32_t cp)
 {
@@ -149,6 +150,28 @@ static bool markers_fit(const struct line *a, const struct line *b)
            fabsf(a->size - b->size) < 0.15f * a->size;
 }
 
+/* A scan's bullet is often lost in recognition: look for its ink left of an indented line. */
+static void marker_from_ink(const struct flow *f, int32_t i)
+{
+    struct line *l = (struct line *)item_line(f, i);
+    const struct page *p = f->page;
+    const struct group *g = &f->groups[f->items[i].group];
+    const float h = l->box.y1 - l->box.y0, indent = l->box.x0 - g->left;
+    if (!p->bitmap || l->marker.kind != MARKER_NONE || indent < 0.7f * l->size ||
+        indent > 8 * l->size || l->n_words < 2) {
+        return;
+    }
+    const struct box near = { l->box.x0 - 1.7f * h, l->box.y0 + 0.2f * h, l->box.x0 - 0.25f * h,
+                              l->box.y1 - 0.15f * h };
+    const struct box far = { l->box.x0 - 3.4f * h, near.y0, near.x0, near.y1 };
+    const float ink = raster_ink(p->bitmap, p->scale, &near);
+    if (ink > 0.02f && ink < 0.4f && raster_ink(p->bitmap, p->scale, &far) < 0.004f) {
+        l->marker = (struct marker){
+            .kind = MARKER_BULLET, .style = 1, .x = l->box.x0 - 1.3f * h, .text_x = l->box.x0
+        };
+    }
+}
+
 /* Lines are in reading order here; numbers keep only when a neighbour continues them. */
 void markers_find(struct flow *f)
 {
@@ -159,6 +182,9 @@ void markers_find(struct flow *f)
     for (int32_t i = 0; i < f->n_items; i++) {
         if (f->items[i].kind == ITEM_LINE) {
             marker_parse(f, &f->lines[f->items[i].index]);
+            if (f->ocr) {
+                marker_from_ink(f, i);
+            }
         }
     }
     for (int32_t i = 0; i < f->n_items; i++) {

@@ -1,6 +1,7 @@
-/* dump_layout.c - prints the regions of a PDF's pages: a look into the light parser.
+/* dump_layout.c - prints the regions of a document's pages: a look into the light parser.
  *
- * Use: dump_layout [--plain|--regions|--lines] FILE.pdf [PAGE]; Markdown by default. */
+ * Use: dump_layout [--plain|--regions|--lines] FILE [PAGE]; Markdown by default.  Pictures are
+ * read by OCR. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "src/base/clock.h"
 #include "src/base/map.h"
 #include "src/base/mem.h"
+#include "src/format/picture.h"
 
 enum view { VIEW_MARKDOWN, VIEW_PLAIN, VIEW_REGIONS, VIEW_LINES };
 
@@ -31,10 +33,10 @@ static void print_regions(const struct page_layout *out, enum view view)
     }
 }
 
-static void print_lines(const struct page *p)
+static void print_lines(const struct page *p, bool ocr)
 {
     struct flow f;
-    flow_init(&f, p, false);
+    flow_init(&f, p, ocr);
     words_find(&f);
     tables_ruled(&f);
     strips_find(&f);
@@ -83,12 +85,12 @@ static int dump(struct pdf *pdf, int only, enum view view, struct galley_err *er
         struct page_layout *out = NULL;
         rc = pdf_page(pdf, i, 0, &p, err) != GALLEY_OK;
         if (rc == 0 && view == VIEW_LINES) {
-            print_lines(p);
+            print_lines(p, false);
         } else if (rc == 0) {
             const double start = clock_seconds();
             rc = layout_page(l, p, &out, err) != GALLEY_OK;
-            fprintf(stderr, "page %d: score %.2f, %.2f ms\n", i + 1, out ? out->text_layer_score : 0,
-                    1e3 * (clock_seconds() - start));
+            fprintf(stderr, "page %d: score %.2f, %.2f ms\n", i + 1,
+                    out ? out->text_layer_score : 0, 1e3 * (clock_seconds() - start));
             if (out) {
                 print_regions(out, view);
             }
@@ -98,6 +100,43 @@ static int dump(struct pdf *pdf, int only, enum view view, struct galley_err *er
         p = NULL;
     }
     layout_close(l);
+    return rc;
+}
+
+/* A picture is a page of 96 dpi unless it is large: then it is a scan of an A4 page's width. */
+static int dump_picture(const char *bytes, size_t n, enum view view, struct galley_err *err)
+{
+    struct image *im = NULL;
+    bool damaged;
+    struct ocr *ocr = NULL;
+    struct layout *l = NULL;
+    const struct ocr_options opt = { .languages = "eng" };
+    if (picture_decode(&im, &damaged, bytes, n, PICTURE_MAX_PIXELS, err) ||
+        ocr_open(&ocr, &opt, err) || layout_open(&l, ocr, NULL, err)) {
+        return 1;
+    }
+    struct page p = { .bitmap = im, .scale = (float)im->width / 595 };
+    p.width = 595;
+    p.height = (float)im->height / p.scale;
+    struct page_layout *out = NULL;
+    struct page *q = NULL;
+    int rc;
+    if (view == VIEW_LINES) {
+        rc = ocr_page(ocr, &p, &q, err) != GALLEY_OK;
+        if (q) {
+            print_lines(q, true);
+        }
+        page_free(q);
+    } else {
+        rc = layout_page(l, &p, &out, err) != GALLEY_OK;
+        if (out) {
+            print_regions(out, view);
+        }
+    }
+    page_layout_free(out);
+    layout_close(l);
+    ocr_close(ocr);
+    image_unref(im);
     return rc;
 }
 
@@ -112,7 +151,7 @@ int main(int argc, char **argv)
         i++;
     }
     if (i >= argc) {
-        fprintf(stderr, "use: dump_layout [--plain|--regions|--lines] FILE.pdf [PAGE]\n");
+        fprintf(stderr, "use: dump_layout [--plain|--regions|--lines] FILE [PAGE]\n");
         return 2;
     }
     struct galley_err err = { 0 };
@@ -120,8 +159,10 @@ int main(int argc, char **argv)
     size_t n = 0;
     struct pdf *pdf = NULL;
     int rc = 1;
-    if (file_read(argv[i], 1u << 30, &bytes, &n, &err) == GALLEY_OK &&
-        pdf_open(&pdf, bytes, n, NULL, &err) == GALLEY_OK) {
+    const bool read = file_read(argv[i], 1u << 30, &bytes, &n, &err) == GALLEY_OK;
+    if (read && file_kind_of(bytes, n) != FILE_PDF) {
+        rc = dump_picture(bytes, n, view, &err);
+    } else if (read && pdf_open(&pdf, bytes, n, NULL, &err) == GALLEY_OK) {
         rc = dump(pdf, i + 1 < argc ? atoi(argv[i + 1]) - 1 : -1, view, &err);
     }
     if (rc) {
