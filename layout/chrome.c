@@ -125,7 +125,8 @@ static enum line_role role_of(const struct flow *f, const struct history *h, con
         return LINE_NUMBER;
     }
     const enum line_role role = top ? LINE_HEADER : LINE_FOOTER;
-    if (line_repeats(h, p, l, top) && l->size < 1.35f * history_body_size(h)) {
+    if (gap > 0.4f * l->size && line_repeats(h, p, l, top) &&
+        l->size < 1.35f * history_body_size(h)) {
         return role;
     }
     /* Alone in the document: small, short and well apart from a page of text. */
