@@ -58,7 +58,8 @@ class Lines:
         return out
 
     def truth(self):
-        return '\n'.join(' '.join(r) if isinstance(r, tuple) else r for r in self.rows)
+        key = '**{}** {}' if self.key_style.bold and not self.style.bold else '{} {}'
+        return '\n'.join(key.format(*r) if isinstance(r, tuple) else r for r in self.rows)
 
 
 class List:

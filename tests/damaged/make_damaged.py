@@ -173,8 +173,8 @@ def put_files(d):
     d.put('cut-header.png', sample['letter.png'][:20], [4], why='cut inside IHDR')
     d.put('cut-header.jpg', sample['letter-photo.jpg'][:200], [4], why='cut before the frame header')
     photo = sample['letter-photo.jpg']
-    d.put('cut-80.jpg', photo[:len(photo) * 8 // 10], [0, 7],
-          why='a JPEG cut short still shows its upper part')
+    d.put('cut-30.jpg', photo[:len(photo) * 3 // 10], [0, 7],
+          why='a JPEG cut short still shows a part of its picture')
     d.put('cut-1.pdf', sample['report.pdf'][:1300], [4], why='header and one object')
     d.put('cut-50.pdf', sample['report.pdf'][:len(sample['report.pdf']) // 2], [4, 7],
           why='the page tree stood in the half that is gone')
