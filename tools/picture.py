@@ -3,11 +3,12 @@
 
     tools/picture.py GALLEY [--page N] [--out FILE] [DOCUMENT]
 
-Runs `galley inspect DOCUMENT --regions` and `galley convert DOCUMENT --pages N` and sets the two
-side by side.  Needs Debian's python3-pil and fonts-liberation2.
+Runs `galley inspect DOCUMENT --regions` and `galley convert DOCUMENT --format json` and
+sets the page and its text side by side.  Needs Debian's python3-pil and fonts-liberation2.
 """
 import argparse
 import glob
+import json
 import os
 import subprocess
 import tempfile
@@ -35,8 +36,9 @@ def regions_of(galley, document, page, folder):
 
 
 def markdown_of(galley, document, page):
-    cmd = [galley, 'convert', document, '--pages', str(page), '--quiet', '-o', '-']
-    return subprocess.run(cmd, check=True, stdout=subprocess.PIPE).stdout.decode()
+    cmd = [galley, 'convert', document, '--format', 'json', '--quiet', '-o', '-']
+    out = subprocess.run(cmd, check=True, stdout=subprocess.PIPE).stdout
+    return json.loads(out)['pages'][page - 1]['markdown']
 
 
 def set_lines(md, columns):
@@ -66,7 +68,7 @@ def compose(page, md):
     for x, w in ((EDGE, PAGE_WIDTH), (left, TEXT_WIDTH)):
         draw.rectangle([x - 1, EDGE - 1, x + w, EDGE + height], outline='#c9c5bb')
     draw.rectangle([left, EDGE, left + TEXT_WIDTH - 1, EDGE + height - 1], fill=PAPER)
-    for size in (18, 17, 16, 15):  # as large as the page allows
+    for size in (18, 17, 16, 15, 14):  # as large as the page allows
         step = size * 1.27
         lines, room = set_lines(md, int((TEXT_WIDTH - 2 * INSET) / (size * 0.6))), int((height - 2 * INSET) / step)
         if len(lines) <= room:
