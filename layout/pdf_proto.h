@@ -1,9 +1,9 @@
 /* pdf_proto.h - what the library and galley-pdf say to each other.
  *
  * A SOCK_SEQPACKET pair carries one request and one reply at a time, each a packet of fixed layout
- * in host byte order (both ends run on one machine).  A page travels in a sealed memfd whose
- * descriptor rides with the reply: first `payload_bytes` of encoded page, then, at the next
- * multiple of PDF_BITMAP_ALIGN, the RGB bitmap with tight rows.
+ * in host byte order (both ends run on one machine).  A page travels in a memfd whose descriptor
+ * rides with the reply and which the library only ever copies from (pread): first `payload_bytes`
+ * of encoded page, then, at the next multiple of PDF_BITMAP_ALIGN, the RGB bitmap with tight rows.
  *
  * Everything the child says is hostile: the decoders check every length, count and number, so that
  * what they hand on is a well-formed page whatever the bytes were.  Pure; any thread. */

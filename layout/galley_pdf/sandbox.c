@@ -28,7 +28,7 @@
 #include "layout/pdf_proto.h"
 #include "src/base/compiler.h"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -104,33 +104,30 @@ static bool allow_plain(scmp_filter_ctx f)
     return true;
 }
 
+/* Allows `call` when its argument number i_arg compares so. */
+static bool allow_if(scmp_filter_ctx f, int call, unsigned i_arg, enum scmp_compare op,
+                     scmp_datum_t a, scmp_datum_t b)
+{
+    const struct scmp_arg_cmp compare = { i_arg, op, a, b };
+    return seccomp_rule_add_array(f, SCMP_ACT_ALLOW, call, 1, &compare) == 0;
+}
+
 static bool allow_checked(scmp_filter_ctx f)
 {
-    const scmp_datum_t exec = PROT_EXEC;
-    int rc = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
-                              SCMP_A2(SCMP_CMP_MASKED_EQ, exec, 0));
-    rc = rc ? rc
-            : seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
-                               SCMP_A2(SCMP_CMP_MASKED_EQ, exec, 0));
-    const int on_socket[] = { SCMP_SYS(sendmsg), SCMP_SYS(recvmsg), SCMP_SYS(sendto),
-                              SCMP_SYS(recvfrom) };
-    for (size_t i = 0; i < COUNT(on_socket) && !rc; i++) {
-        rc = seccomp_rule_add(f, SCMP_ACT_ALLOW, on_socket[i], 1,
-                              SCMP_A0(SCMP_CMP_EQ, PDF_FD_SOCKET));
+    static const int on_socket[] = { SCMP_SYS(sendmsg), SCMP_SYS(recvmsg), SCMP_SYS(sendto),
+                                     SCMP_SYS(recvfrom) };
+    static const unsigned commands[] = { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL };
+    bool ok = allow_if(f, SCMP_SYS(mmap), 2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) &&
+              allow_if(f, SCMP_SYS(mprotect), 2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
+    for (size_t i = 0; i < COUNT(on_socket) && ok; i++) {
+        ok = allow_if(f, on_socket[i], 0, SCMP_CMP_EQ, PDF_FD_SOCKET, 0);
     }
-    rc = rc ? rc
-            : seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(memfd_create), 1,
-                               SCMP_A1(SCMP_CMP_EQ, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    const unsigned commands[] = {
-        F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_ADD_SEALS
-    };
-    for (size_t i = 0; i < COUNT(commands) && !rc; i++) {
-        rc = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
-                              SCMP_A1(SCMP_CMP_EQ, commands[i]));
+    for (size_t i = 0; i < COUNT(commands) && ok; i++) {
+        ok = allow_if(f, SCMP_SYS(fcntl), 1, SCMP_CMP_EQ, commands[i], 0);
     }
-    /* abort() and raise() send to the own process. */
-    return !rc && seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
-                                   SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid())) == 0;
+    /* No huge pages; abort() and raise() send to the own process only. */
+    return ok && allow_if(f, SCMP_SYS(memfd_create), 1, SCMP_CMP_EQ, MFD_CLOEXEC, 0) &&
+           allow_if(f, SCMP_SYS(tgkill), 0, SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0);
 }
 
 bool sandbox_enter(void)

@@ -204,8 +204,7 @@ static int page_write(const struct page *p, cairo_surface_t *surface, struct pdf
     struct buf payload;
     buf_init(&payload, PDF_MAX_PAYLOAD);
     pdf_page_encode(p, &payload);
-    const int fd =
-        buf_ok(&payload) ? memfd_create("galley-page", MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
+    const int fd = buf_ok(&payload) ? memfd_create("galley-page", MFD_CLOEXEC) : -1;
     bool ok = fd >= 0;
     if (ok) {
         *reply = (struct pdf_reply){ .page = p->index, .payload_bytes = (uint32_t)payload.n };
