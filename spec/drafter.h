@@ -20,7 +20,7 @@ struct drafter_ops {
     int (*propose)(struct drafter *d, const int32_t *history, int n_history, int32_t *out,
                    int max_tokens);
     /* history[0..n_history) is the output after a step: n_accepted of the n_proposed guesses were
-     * taken, and the last token is the target's own. */
+     * taken; unless these are all (and not none), the last token is the target's own. */
     void (*observe)(struct drafter *d, const int32_t *history, int n_history, int n_accepted,
                     int n_proposed);
     void (*free)(struct drafter *d);

@@ -123,6 +123,11 @@ static void given_observe(struct drafter *d, const int32_t *history, int n_histo
     assert(n_accepted <= n_proposed);
     assert(n_history >= 1);
     const int at = g->proposed_at + n_accepted;
+    if (n_proposed > 0 && n_accepted == n_proposed) {
+        g->cursor = at;
+        g->lost_at = -1;
+        return;
+    }
     const bool believed = n_proposed > 0 && n_accepted > 0;
     if (at < g->n && g->text[at] == history[n_history - 1] && (g->lost_at < 0 || believed)) {
         g->cursor = at + 1; /* the target's own token goes along with the text */
@@ -163,6 +168,8 @@ struct drafter *given_new(const int32_t *tokens, int n)
         mem_free(g);
         return NULL;
     }
-    memcpy(g->text, tokens, (size_t)n * sizeof(*tokens));
+    if (n > 0) {
+        memcpy(g->text, tokens, (size_t)n * sizeof(*tokens));
+    }
     return &g->base;
 }

@@ -80,8 +80,8 @@ struct galley_stats {
     int64_t n_steps;                      /* sum over regions of the forward passes each needed */
     int64_t n_passes;                     /* ragged forward passes that were run */
     int64_t n_drafted, n_accepted;        /* tokens */
-    double accept_length;   /* accepted + 1 per step: output tokens per forward pass */
-    int64_t peak_rss_bytes; /* of this process */
+    double accept_length;                 /* output tokens per step */
+    int64_t peak_rss_bytes;               /* of this process */
     double parse_seconds, render_seconds, layout_seconds, ocr_seconds;
     double encode_seconds, prefill_seconds, decode_seconds, total_seconds, first_page_seconds;
 };

@@ -16,7 +16,7 @@
 #include "src/cli/options.h"
 #include "src/format/png.h"
 
-enum { REPORT_LINES = 24, TEXT_BYTES = 400 };
+enum { REPORT_LINES = 24, TEXT_BYTES = GALLEY_ERR_MAX };
 
 struct report {
     struct {

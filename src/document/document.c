@@ -83,7 +83,7 @@ static void report(struct job *j, const struct galley_convert_events *ev)
         .n_regions_done = j->n_regions_done,
         .n_output = s->n_output,
         .seconds = clock_seconds() - j->start,
-        .accept_length = s->n_steps ? (double)(s->n_accepted + s->n_steps) / (double)s->n_steps : 0,
+        .accept_length = s->n_steps ? (double)s->n_output / (double)s->n_steps : 0,
     };
     pthread_mutex_unlock(&j->lock);
     ev->on_progress(ev->user, &p);
@@ -213,7 +213,7 @@ static void finish_stats(struct job *j, const struct engine_totals *before,
     s->total_seconds = clock_seconds() - j->start;
     s->peak_rss_bytes = peak_rss();
     if (s->n_steps) {
-        s->accept_length = (double)(s->n_accepted + s->n_steps) / (double)s->n_steps;
+        s->accept_length = (double)s->n_output / (double)s->n_steps;
     }
     if (j->engine) {
         s->n_passes = (int64_t)(engine_totals(j->engine).n_passes - before->n_passes);

@@ -81,8 +81,14 @@ static int cells(double pixels, int cell)
     return n < 1 ? 1 : n;
 }
 
-/* The frame of lines [from, to) in pt, without margins. */
-static struct box lines_box(const struct region *r, int from, int to)
+static float clamp(float v, float hi)
+{
+    return v > 0 ? fminf(v, hi) : 0;
+}
+
+/* The frame of lines [from, to) in pt, without margins, inside the page. */
+static struct box lines_box(const struct page_layout *page, const struct region *r, int from,
+                            int to)
 {
     struct box b = r->box;
     if (to > from) {
@@ -93,6 +99,10 @@ static struct box lines_box(const struct region *r, int from, int to)
             b.y1 = fmaxf(b.y1, r->lines[i].box.y1);
         }
     }
+    b.x0 = clamp(b.x0, page->width);
+    b.x1 = clamp(b.x1, page->width);
+    b.y0 = clamp(b.y0, page->height);
+    b.y1 = clamp(b.y1, page->height);
     return b;
 }
 
@@ -101,25 +111,29 @@ static double margin_of(const struct region *r)
     return MARGIN_EM * (r->size > 0 ? r->size : 8);
 }
 
-static double height_of(const struct region *r, int from, int to)
+static double height_of(const struct page_layout *page, const struct region *r, int from, int to)
 {
-    const struct box b = lines_box(r, from, to);
+    const struct box b = lines_box(page, r, from, to);
     return b.y1 - b.y0;
 }
 
 /* Header rows' height on top of a later part of a table. */
-static double header_height(const struct region *r, bool with_header)
+static double header_height(const struct page_layout *page, const struct region *r,
+                            bool with_header)
 {
-    return with_header && r->n_header_rows > 0 ? height_of(r, 0, r->n_header_rows) : 0;
+    return with_header && r->n_header_rows > 0 ? height_of(page, r, 0, r->n_header_rows) : 0;
 }
 
 /* Width and height in cells of lines [from, to) at a scale. */
-static void piece_cells(const struct region *r, int from, int to, bool with_header, double scale,
-                        int cell, int *w, int *h)
+static void piece_cells(const struct page_layout *page, const struct region *r, int from, int to,
+                        bool with_header, double scale, int cell, int *w, int *h)
 {
     const double margin = 2 * margin_of(r);
-    *w = cells((r->box.x1 - r->box.x0 + margin) * scale, cell);
-    *h = cells((height_of(r, from, to) + header_height(r, with_header) + margin) * scale, cell);
+    const struct box b = lines_box(page, r, from, to);
+    *w = cells((b.x1 - b.x0 + margin) * scale, cell);
+    *h =
+        cells((height_of(page, r, from, to) + header_height(page, r, with_header) + margin) * scale,
+              cell);
 }
 
 /* Most tokens a crop may have. */
@@ -135,13 +149,13 @@ static int token_limit(const struct card *card, const struct galley_convert_opti
 }
 
 /* Where the part that starts at line `from` ends: as many lines as fit. */
-static int part_end(const struct region *r, const struct card *card, int from, bool with_header,
-                    double scale, int cell, int limit)
+static int part_end(const struct page_layout *page, const struct region *r, const struct card *card,
+                    int from, bool with_header, double scale, int cell, int limit)
 {
     int to = from + 1;
     while (to < r->n_lines) {
         int w, h;
-        piece_cells(r, from, to + 1, with_header, scale, cell, &w, &h);
+        piece_cells(page, r, from, to + 1, with_header, scale, cell, &w, &h);
         if (w * h > limit || (card->max_lines > 0 && to + 1 - from > card->max_lines)) {
             break;
         }
@@ -183,9 +197,10 @@ static char *piece_draft(const struct region *r, int from, int to, bool with_hea
     return s;
 }
 
-static enum galley_status add_piece(struct region_plan *out, const struct region *r, int from,
-                                    int to, double scale, int cell, int limit, bool own_size,
-                                    bool with_draft, struct galley_err *err)
+static enum galley_status add_piece(struct region_plan *out, const struct page_layout *page,
+                                    const struct region *r, int from, int to, double scale,
+                                    int cell, int limit, bool own_size, bool with_draft,
+                                    struct galley_err *err)
 {
     struct piece *more =
         mem_resize_array(out->pieces, (size_t)out->n_pieces + 1, sizeof(*out->pieces));
@@ -197,10 +212,10 @@ static enum galley_status add_piece(struct region_plan *out, const struct region
     *p = (struct piece){ .line_from = from, .line_to = to };
     p->with_header = r->kind == REGION_TABLE && from > 0 && from >= r->n_header_rows;
     int w, h;
-    piece_cells(r, from, to, p->with_header, scale, cell, &w, &h);
+    piece_cells(page, r, from, to, p->with_header, scale, cell, &w, &h);
     while (limit > 0 && w * h > limit && scale > 1e-3) { /* one line, or a whole box, too large */
         scale *= 0.95;
-        piece_cells(r, from, to, p->with_header, scale, cell, &w, &h);
+        piece_cells(page, r, from, to, p->with_header, scale, cell, &w, &h);
     }
     p->scale = scale;
     p->width = own_size ? 0 : w * cell;
@@ -240,10 +255,10 @@ enum galley_status plan_region(struct region_plan *out, const struct page_layout
     do {
         const bool with_header = r->kind == REGION_TABLE && from > 0 && from >= r->n_header_rows;
         const int to =
-            cut ? part_end(r, card, from, with_header, scale, cell, limit ? limit : 1 << 20)
+            cut ? part_end(page, r, card, from, with_header, scale, cell, limit ? limit : 1 << 20)
                 : r->n_lines;
         const enum galley_status rc =
-            add_piece(out, r, from, to, scale, cell, limit, own_size, with_draft, err);
+            add_piece(out, page, r, from, to, scale, cell, limit, own_size, with_draft, err);
         if (rc) {
             region_plan_deinit(out);
             return rc;
@@ -285,9 +300,10 @@ static int paste(struct image *out, const struct page_layout *page, struct box b
 }
 
 /* Grows the box by the margin, but not into the neighbouring lines of the same region. */
-static struct box with_margin(const struct region *r, const struct piece *p)
+static struct box with_margin(const struct page_layout *page, const struct region *r,
+                              const struct piece *p)
 {
-    struct box b = lines_box(r, p->line_from, p->line_to);
+    struct box b = lines_box(page, r, p->line_from, p->line_to);
     const float m = (float)margin_of(r);
     b.x0 -= m;
     b.x1 += m;
@@ -308,11 +324,11 @@ static struct box with_margin(const struct region *r, const struct piece *p)
 struct image *plan_crop(const struct page_layout *page, const struct region *r,
                         const struct piece *p)
 {
-    const struct box b = with_margin(r, p);
+    const struct box b = with_margin(page, r, p);
     const double s = page->scale;
     struct box head = { 0 };
     if (p->with_header && r->n_header_rows > 0) {
-        head = lines_box(r, 0, r->n_header_rows);
+        head = lines_box(page, r, 0, r->n_header_rows);
         head.x0 = b.x0;
         head.x1 = b.x1;
     }

@@ -124,27 +124,58 @@ static void add_gaps(struct weave *w, int from, int to)
     }
 }
 
-static void weave_words(struct weave *w, const char *plain, const struct word *a,
+/* What the words changed to: blanks and words of verified from `copied` to `to`, inside the opening
+ * and closing markup of plain's words [from, to_word) that they replace. */
+static void weave_changed(struct weave *w, const struct word *a, int from, int to_word, int *seen,
+                          const char *verified, int copied, const struct word *first, int to)
+{
+    buf_add(&w->out, verified + copied, (size_t)(first->from - copied));
+    if (from < to_word) {
+        add_gaps(w, *seen, a[from].from + 1);
+        *seen = a[from].from + 1;
+    }
+    buf_add(&w->out, verified + first->from, (size_t)(to - first->from));
+    if (from < to_word) {
+        add_gaps(w, *seen, a[to_word - 1].to + 1);
+        *seen = a[to_word - 1].to + 1;
+    }
+}
+
+static void weave_same(struct weave *w, const char *plain, struct word x, int *seen)
+{
+    add_gaps(w, *seen, x.from);
+    for (int k = x.from; k < x.to; k++) {
+        add_gap(w, k);
+        buf_add_char(&w->out, plain[k]);
+    }
+    add_gap(w, x.to); /* closing marks stick to the word they follow */
+    *seen = x.to + 1;
+}
+
+static void weave_words(struct weave *w, const char *plain, const struct word *a, int n,
                         const char *verified, const struct word *b, const int *match, int m)
 {
-    int seen = 0; /* bytes of plain whose gaps are written */
-    int copied = 0;
-    for (int j = 0; j < m; j++) {
-        if (match[j] >= 0) {
-            const struct word x = a[match[j]];
-            buf_add(&w->out, verified + copied, (size_t)(b[j].from - copied));
-            add_gaps(w, seen, x.from);
-            for (int k = x.from; k < x.to; k++) {
-                add_gap(w, k);
-                buf_add_char(&w->out, plain[k]);
-            }
-            /* Closing marks stick to the word they follow. */
-            add_gap(w, x.to);
-            seen = x.to + 1;
-        } else {
-            buf_add(&w->out, verified + copied, (size_t)(b[j].to - copied));
+    int seen = 0;   /* bytes of plain whose gaps are written */
+    int copied = 0; /* bytes of verified that are written */
+    int next = 0;   /* word of plain after the last matched one */
+    for (int j = 0; j < m;) {
+        int k = j;
+        while (k < m && match[k] < 0) {
+            k++;
         }
-        copied = b[j].to;
+        const int to = k < m ? match[k] : n;
+        if (k > j) {
+            weave_changed(w, a, next, to, &seen, verified, copied, &b[j], b[k - 1].to);
+            copied = b[k - 1].to;
+        }
+        if (k < m) {
+            buf_add(&w->out, verified + copied, (size_t)(b[k].from - copied));
+            weave_same(w, plain, a[match[k]], &seen);
+            copied = b[k].to;
+            next = match[k] + 1;
+            k++;
+        }
+        j = k;
     }
     add_gaps(w, seen, (int)strlen(plain) + 1);
     buf_add_str(&w->out, verified + copied);
@@ -160,7 +191,7 @@ static char *weave(const char *plain, const char *markdown, const char *verified
     }
     struct weave w = { .markdown = markdown, .at = at };
     buf_init(&w.out, TEXT_MAX);
-    weave_words(&w, plain, a, verified, b, match, m);
+    weave_words(&w, plain, a, n, verified, b, match, m);
     return buf_take(&w.out);
 }
 

@@ -114,7 +114,7 @@ static int propose(struct engine *e, struct seq *s, int room)
     if (!s->drafter || room <= 0) {
         return 0;
     }
-    room = min_int(room, s->max_out - s->n_out - 1);
+    room = min_int(room, s->max_out - s->n_out);
     room = min_int(room, s->chunk);
     if (room <= 0) {
         return 0;
@@ -131,7 +131,8 @@ static int propose(struct engine *e, struct seq *s, int room)
 }
 
 /* Puts the sequence's rows into the batch: prompt rows as far as the budget goes, then, when the
- * prompt is complete, the draft; or the last output token and the draft. */
+ * prompt is complete, the draft; or the last output token and the draft.  The row of a token judges
+ * the token after it, so the last draft token needs no row of its own. */
 static bool fill_seq(struct engine *e, struct fill *f, struct seq *s, int i_seq)
 {
     const struct step_buffers *b = &e->step;
@@ -148,9 +149,10 @@ static bool fill_seq(struct engine *e, struct fill *f, struct seq *s, int i_seq)
     const bool complete = todo <= n_base;
     int n_draft = 0;
     if (complete) {
-        n_draft = propose(e, s, min_int(rows - n_base, want - 1));
+        n_draft = propose(e, s, min_int(rows - n_base, want - 1) + 1);
     }
-    const int length = (todo > 0 ? s->n_prefilled + n_base : s->n_prompt + s->n_out) + n_draft;
+    const int n_draft_rows = n_draft > 0 ? n_draft - 1 : 0;
+    const int length = (todo > 0 ? s->n_prefilled + n_base : s->n_prompt + s->n_out) + n_draft_rows;
     if (!kv_seq_resize(e->kv, &s->kv, length)) {
         return false; /* cannot happen: blocks were reserved */
     }
@@ -161,7 +163,7 @@ static bool fill_seq(struct engine *e, struct fill *f, struct seq *s, int i_seq)
     } else {
         add_output_row(e, f, s, i_seq, s->n_out - 1, s->out[s->n_out - 1]);
     }
-    for (int i = 0; i < n_draft; i++) {
+    for (int i = 0; i < n_draft_rows; i++) {
         add_output_row(e, f, s, i_seq, s->n_out + i, s->step_draft[i]);
     }
     s->step_n_draft = n_draft;
@@ -201,7 +203,9 @@ static bool commit(struct engine *e, struct seq *s, enum finish *finish)
     s->n_steps++;
     s->n_drafted += n;
     s->n_accepted += taken;
-    for (int i = 0; i <= taken; i++) {
+    /* All guesses taken: the last of them has no row yet and is the next root. */
+    const int n_new = taken < n || n == 0 ? taken + 1 : taken;
+    for (int i = 0; i < n_new; i++) {
         const int32_t token = i < taken ? s->step_draft[i] : top[i].id;
         if (is_eos(e, token)) {
             *finish = FINISH_STOP;
@@ -235,9 +239,8 @@ static bool commit(struct engine *e, struct seq *s, enum finish *finish)
 /* Charges the pass to its sequences by rows. */
 static void share_time(struct seq *s, double seconds_per_row)
 {
-    const int decode_rows = s->step_first_want < 0 ? 0
-                            : s->step_prefill_rows ? s->step_n_draft
-                                                   : s->step_n_draft + 1;
+    const int draft_rows = s->step_n_draft > 0 ? s->step_n_draft - 1 : 0;
+    const int decode_rows = s->step_first_want < 0 ? 0 : draft_rows + !s->step_prefill_rows;
     s->prefill_seconds += seconds_per_row * s->step_prefill_rows;
     s->decode_seconds += seconds_per_row * decode_rows;
 }

@@ -1,0 +1,5 @@
+galley_test(test_pages SOURCES tests/document/test_pages.c DEPS document)
+galley_test(test_restyle SOURCES tests/document/test_restyle.c DEPS document)
+galley_test(test_plan SOURCES tests/document/test_plan.c DEPS document)
+galley_test(test_assemble SOURCES tests/document/test_assemble.c DEPS document)
+galley_test(test_render SOURCES tests/document/test_render.c DEPS document)

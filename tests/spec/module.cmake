@@ -1,0 +1,1 @@
+galley_test(test_given SOURCES tests/spec/test_given.c DEPS spec)
