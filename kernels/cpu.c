@@ -204,9 +204,14 @@ void device_close(struct device *d)
 /* Waking the pool costs some microseconds, and twice that on a busy machine. */
 #define THREADS_PAY_US 20.0
 
+bool cpu_pays(const struct cpu_device *c, double us)
+{
+    return us >= THREADS_PAY_US && pool_n_threads(c->pool) > 1;
+}
+
 void cpu_run(struct cpu_device *c, pool_fn *fn, void *arg, int n, double us)
 {
-    if (us >= THREADS_PAY_US && n > 1) {
+    if (cpu_pays(c, us) && n > 1) {
         pool_run(c->pool, fn, arg, n);
         return;
     }

@@ -71,6 +71,7 @@ static inline struct cpu_device *cpu_of(struct device *d)
 /* Runs fn over 0..n-1: on the pool when the whole takes long enough to pay for waking it,
  * us being a guess of the whole on one thread. */
 void cpu_run(struct cpu_device *c, pool_fn *fn, void *arg, int n, double us);
+bool cpu_pays(const struct cpu_device *c, double us); /* whether it would take the pool */
 
 /* cpu_ops.c and cpu_attn.c: the rows of the table. */
 enum galley_status cpu_linear_new(struct device *d, struct linear **out, const struct tensor *w,

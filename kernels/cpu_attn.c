@@ -122,6 +122,17 @@ static void block_run(const struct tile *t, const float *kt, const float *v, siz
     }
 }
 
+/* Asks for n rows of some bytes each: rows lie a stride apart, where no hardware prefetcher
+ * looks, and the block before them takes long enough to hide the way from memory. */
+static void rows_prefetch(const void *p, size_t stride, size_t bytes, int n)
+{
+    for (int i = 0; i < n; i++) {
+        for (size_t b = 0; b < bytes; b += 64) {
+            GALLEY_PREFETCH((const char *)p + (size_t)i * stride + b);
+        }
+    }
+}
+
 /* Rows a piece should take so that every thread finds a few pieces, at most `most`. */
 static int rows_each(struct cpu_device *c, int rows, int n_groups, int least, int most)
 {
@@ -166,7 +177,11 @@ static void seg_tile(const struct seg_job *j, struct cpu_scratch *scratch, int h
     for (int key = a->seg[s]; key < a->seg[s + 1]; key += KV_BLOCK) {
         const int left = a->seg[s + 1] - key;
         const int n = left < KV_BLOCK ? left : KV_BLOCK;
-        const size_t at = (size_t)key * a->ld + at_head;
+        const size_t at = (size_t)key * a->ld + at_head, next = at + KV_BLOCK * a->ld;
+        const int n_next = left - n < KV_BLOCK ? left - n : KV_BLOCK;
+        const size_t row = (size_t)a->head_dim * sizeof(float), stride = a->ld * sizeof(float);
+        rows_prefetch(a->k + next, stride, row, n_next);
+        rows_prefetch(a->v + next, stride, row, n_next);
         k->attn_turn(scratch->k, a->k + at, a->ld, n, a->head_dim);
         block_meet(&t, 0, t.n, n, scratch->k, a->v + at, a->ld);
     }
@@ -228,6 +243,14 @@ static void block_load(const struct paged_job *j, struct cpu_scratch *s, int32_t
     *v = s->v;
 }
 
+static void block_prefetch(const struct attn_paged_args *a, int32_t block, int kv_head)
+{
+    const size_t bytes = (size_t)KV_BLOCK * (size_t)a->head_dim * dtype_bytes(a->kv_dtype);
+    const size_t at = ((size_t)block * (size_t)a->n_kv_head + (size_t)kv_head) * bytes;
+    rows_prefetch((const char *)a->k_cache + at, 0, bytes, 1);
+    rows_prefetch((const char *)a->v_cache + at, 0, bytes, 1);
+}
+
 /* Rows r0..r1-1, all of one sequence, heads h0..h1-1 of one kv head's group. */
 static void paged_tile(const struct paged_job *j, struct cpu_scratch *s, int r0, int r1, int h0,
                        int h1)
@@ -248,6 +271,9 @@ static void paged_tile(const struct paged_job *j, struct cpu_scratch *s, int r0,
         for (int i = 0; i < n; i++) {
             const int left = a->n_keys[r0 + i / heads] - key;
             s->n[i] = left < 0 ? 0 : left > KV_BLOCK ? KV_BLOCK : left;
+        }
+        if (key + KV_BLOCK < n_keys) {
+            block_prefetch(a, table[key / KV_BLOCK + 1], kv_head);
         }
         const float *k, *v;
         block_load(j, s, table[key / KV_BLOCK], kv_head, &k, &v);

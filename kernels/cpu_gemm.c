@@ -197,7 +197,8 @@ void cpu_matmul(struct device *d, float *y, size_t y_ld, const struct linear *l,
     const double flops = 2.0 * rows * (double)l->n_out * (double)l->n_in;
     const double bytes = (double)l->n_out * (double)l->n_in * (double)dtype_bytes(l->dtype);
     const double us = flops / c->k.flops_per_us + bytes / 2e4; /* 20 GB/s, from L2 or beyond */
-    const int n_wanted = PIECES_PER_CPU * pool_n_threads(c->pool);
+    const int n_threads = cpu_pays(c, us) ? pool_n_threads(c->pool) : 1;
+    const int n_wanted = n_threads > 1 ? PIECES_PER_CPU * n_threads : 1;
     /* Panels first; rows are cut when there are too few panels to share out. */
     const int n_panel_pieces = pieces(l->n_panels, job.panels_piece);
     const int row_cuts = pieces(n_wanted, n_panel_pieces);

@@ -3,6 +3,7 @@
  * 24 accumulators hide the FMA latency of both ports; below four rows the tile grows along
  * the columns instead (several panels at once), because a chain over k cannot be split. */
 #include <immintrin.h>
+#include <stdbool.h>
 
 #include "kernels/gemm.h"
 #include "src/base/compiler.h"
@@ -17,9 +18,13 @@ static inline __mmask16 mask_below(int n)
 
 /* One packed row of a panel, widened: columns 0..15 and 16..31. */
 static GALLEY_INLINE void load_w(__m512 w[2], const void *p, size_t at, enum dtype type,
-                                 const __mmask16 m[2])
+                                 const bool full, const __mmask16 m[2])
 {
-    if (type == DTYPE_F32) {
+    if (type == DTYPE_F32 && full) {
+        const float *f = (const float *)p + at;
+        w[0] = _mm512_loadu_ps(f);
+        w[1] = _mm512_loadu_ps(f + 16);
+    } else if (type == DTYPE_F32) {
         const float *f = (const float *)p + at;
         w[0] = _mm512_maskz_loadu_ps(m[0], f);
         w[1] = _mm512_maskz_loadu_ps(m[1], f + 16);
@@ -38,9 +43,9 @@ struct place {
     int row, column; /* of c, where the tile begins */
 };
 
-/* rows, panels and type are constants at every call, so that acc lives in registers. */
+/* rows, panels, type and full are constants at every call, so that acc lives in registers. */
 static GALLEY_INLINE void tile(const struct gemm_tile *t, struct place at, const int rows,
-                               const int panels, const enum dtype type)
+                               const int panels, const enum dtype type, const bool full)
 {
     const int nv = 2 * panels;
     __m512 acc[N_ACC];
@@ -66,7 +71,7 @@ static GALLEY_INLINE void tile(const struct gemm_tile *t, struct place at, const
         __m512 w[8];
         GALLEY_UNROLL
         for (int p = 0; p < panels; p++) {
-            load_w(w + 2 * p, t->w, w_at + (size_t)p * t->panel, type, m + 2 * p);
+            load_w(w + 2 * p, t->w, w_at + (size_t)p * t->panel, type, full, m + 2 * p);
         }
         GALLEY_UNROLL
         for (int r = 0; r < rows; r++) {
@@ -91,12 +96,12 @@ static GALLEY_INLINE void tile(const struct gemm_tile *t, struct place at, const
 }
 
 static GALLEY_INLINE void one_panel(const struct gemm_tile *t, struct place at, int rows,
-                                    const enum dtype type)
+                                    const enum dtype type, const bool full)
 {
     switch (rows) {
-#define ROWS(n)                  \
-    case n:                      \
-        tile(t, at, n, 1, type); \
+#define ROWS(n)                        \
+    case n:                            \
+        tile(t, at, n, 1, type, full); \
         break;
         ROWS(1)
         ROWS(2)
@@ -116,18 +121,25 @@ static GALLEY_INLINE void one_panel(const struct gemm_tile *t, struct place at, 
     }
 }
 
-/* One to three rows, four panels at once while there are four. */
+/* One to three rows: two or four panels at once.  Returns the first column left. */
 static GALLEY_INLINE int few_rows(const struct gemm_tile *t, const enum dtype type)
 {
     int j = 0;
-    for (; t->rows == 1 && j + 3 * GEMM_NR < t->n; j += 4 * GEMM_NR) {
-        tile(t, (struct place){ 0, j }, 1, 4, type);
-    }
-    for (; t->rows == 2 && j + 3 * GEMM_NR < t->n; j += 4 * GEMM_NR) {
-        tile(t, (struct place){ 0, j }, 2, 4, type);
-    }
-    for (; t->rows == 3 && j + GEMM_NR < t->n; j += 2 * GEMM_NR) {
-        tile(t, (struct place){ 0, j }, 3, 2, type);
+    if (t->rows == 1) {
+        for (; t->n - j >= 4 * GEMM_NR; j += 4 * GEMM_NR) {
+            tile(t, (struct place){ 0, j }, 1, 4, type, true);
+        }
+        for (; t->n - j >= 2 * GEMM_NR; j += 2 * GEMM_NR) {
+            tile(t, (struct place){ 0, j }, 1, 2, type, true);
+        }
+    } else if (t->rows == 2) {
+        for (; t->n - j >= 4 * GEMM_NR; j += 4 * GEMM_NR) {
+            tile(t, (struct place){ 0, j }, 2, 4, type, true);
+        }
+    } else if (t->rows == 3) {
+        for (; t->n - j >= 2 * GEMM_NR; j += 2 * GEMM_NR) {
+            tile(t, (struct place){ 0, j }, 3, 2, type, true);
+        }
     }
     return j;
 }
@@ -139,7 +151,13 @@ static GALLEY_INLINE void all_tiles(const struct gemm_tile *t, const enum dtype 
     for (int j = few_rows(t, type); j < t->n; j += GEMM_NR) {
         for (int i = 0, row = 0; i < n_tiles; i++) {
             const int rows = (t->rows - row + n_tiles - i - 1) / (n_tiles - i);
-            one_panel(t, (struct place){ row, j }, rows, type);
+            const struct place at = { row, j };
+            /* Packed 16-bit panels are padded: only f32 must mind what lies behind n. */
+            if (type != DTYPE_F32 || t->n - j >= GEMM_NR) {
+                one_panel(t, at, rows, type, true);
+            } else {
+                one_panel(t, at, rows, type, false);
+            }
             row += rows;
         }
     }

@@ -219,7 +219,7 @@ static void run_silu(void *arg)
 static void run_gelu(void *arg)
 {
     struct rows_job *j = arg;
-    j->d->ops->act(j->d, j->y, (size_t)j->rows * (size_t)j->dim, ACT_GELU_ERF);
+    j->d->ops->gated(j->d, j->y, j->x, j->rows, j->dim / 2, ACT_GELU_ERF);
 }
 
 static void run_top1(void *arg)
@@ -255,7 +255,7 @@ static void bench_elements(struct rows_job *j, int rows, int dim)
     j->dim = dim;
     report("rms_norm", j, run_rms, 4 * n, 8 * n);
     report("gated_silu", j, run_silu, 0, 6 * n);
-    report("gelu_erf", j, run_gelu, 0, 8 * n);
+    report("gated_gelu_erf", j, run_gelu, 0, 6 * n);
 }
 
 #define SEG_ROWS 4096
@@ -347,8 +347,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_kernels: %s\n", err.msg);
         return 1;
     }
+    bench_on_wall = threads != 1;
     omp_set_num_threads(threads);
-    printf("device,%s,threads,%d\n", d->ops->name, threads);
+    printf("device,%s,threads,%d,clock,%s\n", d->ops->name, threads,
+           bench_on_wall ? "wall" : "cpu");
     if (!part || strcmp(part, "roof") == 0) {
         bench_roof();
     }
