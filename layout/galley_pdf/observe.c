@@ -18,16 +18,13 @@
 
 #include "src/base/mem.h"
 
-#define GROUPS_MAX 64
-#define STEPS_MAX  200000 /* of one path; longer ones are only artwork anyway */
+#define STEPS_MAX 200000 /* of one path; longer ones are only artwork anyway */
 
 static struct {
     struct drawing *drawing; /* NULL: not observing */
     cairo_t *cr;
     double scale;
-    bool glyph_path;                     /* the current path holds glyph outlines, not drawing */
-    cairo_surface_t *groups[GROUPS_MAX]; /* latest popped groups: compositing, not images */
-    int n_groups;
+    bool glyph_path; /* the current path holds glyph outlines, not drawing */
 } seen;
 
 /* The real function; the union avoids a cast between object and function pointers. */
@@ -49,7 +46,6 @@ void observe_begin(struct drawing *d, cairo_t *cr, double scale)
     seen.cr = cr;
     seen.scale = scale;
     seen.glyph_path = false;
-    seen.n_groups = 0;
 }
 
 void observe_end(void)
@@ -165,32 +161,35 @@ static struct draw_step *path_steps(cairo_t *cr, size_t *n)
     return steps;
 }
 
-static bool popped_group(const cairo_surface_t *surface)
+static const cairo_user_data_key_t canvas_key;
+
+static bool drawn_canvas(cairo_surface_t *surface)
 {
-    for (int i = 0; i < seen.n_groups && i < GROUPS_MAX; i++) {
-        if (seen.groups[i] == surface) {
-            return true;
-        }
-    }
-    return false;
+    return cairo_surface_get_user_data(surface, &canvas_key) != NULL;
 }
 
-static void remember_group(cairo_pattern_t *group)
+/* Surfaces that are drawn on are no images.  The mark goes with the surface. */
+static void mark_canvas(cairo_surface_t *surface)
+{
+    const cairo_status_t rc = cairo_surface_set_user_data(surface, &canvas_key, &seen, NULL);
+    (void)rc; /* without memory it counts as one picture too many */
+}
+
+static void mark_group(cairo_pattern_t *group)
 {
     cairo_surface_t *surface = NULL;
     if (cairo_pattern_get_surface(group, &surface) == CAIRO_STATUS_SUCCESS) {
-        seen.groups[seen.n_groups++ % GROUPS_MAX] = surface;
+        mark_canvas(surface);
     }
 }
 
-/* True when the pattern is an image; its box is added.  A freed group's address may come back as an
- * image: then one picture is missed, never a wrong one made. */
+/* True when the pattern is an image; its box is added. */
 static bool note_image(cairo_t *cr, cairo_pattern_t *pattern, bool opaque)
 {
     cairo_surface_t *surface = NULL;
     if (cairo_pattern_get_surface(pattern, &surface) != CAIRO_STATUS_SUCCESS ||
         cairo_surface_get_type(surface) != CAIRO_SURFACE_TYPE_IMAGE ||
-        cairo_pattern_get_extend(pattern) == CAIRO_EXTEND_REPEAT || popped_group(surface)) {
+        cairo_pattern_get_extend(pattern) == CAIRO_EXTEND_REPEAT || drawn_canvas(surface)) {
         return false;
     }
     cairo_matrix_t m;
@@ -256,10 +255,19 @@ static void note_paint(cairo_t *cr)
     draw_fill(seen.drawing, steps, 5, &style);
 }
 
+/* A mask is an image's own shape, or (drawn by Poppler on a canvas) a soft mask laid over the
+ * filling of the clip. */
 static void note_mask(cairo_t *cr, cairo_pattern_t *mask)
 {
+    cairo_surface_t *surface = NULL;
+    const bool soft =
+        cairo_pattern_get_surface(mask, &surface) == CAIRO_STATUS_SUCCESS && drawn_canvas(surface);
     if (!note_image(cr, cairo_get_source(cr), false)) {
-        note_image(cr, mask, false);
+        if (soft) {
+            note_paint(cr);
+        } else {
+            note_image(cr, mask, false);
+        }
     }
 }
 
@@ -372,12 +380,22 @@ void cairo_glyph_path(cairo_t *cr, const cairo_glyph_t *glyphs, int num_glyphs)
     real.call(cr, glyphs, num_glyphs);
 }
 
+/* Soft masks and pattern tiles. */
+cairo_t *cairo_create(cairo_surface_t *target)
+{
+    REAL(cairo_create);
+    if (seen.drawing) {
+        mark_canvas(target);
+    }
+    return real.call(target);
+}
+
 cairo_pattern_t *cairo_pop_group(cairo_t *cr)
 {
     REAL(cairo_pop_group);
     cairo_pattern_t *group = real.call(cr);
     if (watching(cr)) {
-        remember_group(group);
+        mark_group(group);
     }
     return group;
 }
@@ -387,6 +405,6 @@ void cairo_pop_group_to_source(cairo_t *cr)
     REAL(cairo_pop_group_to_source);
     real.call(cr);
     if (watching(cr)) {
-        remember_group(cairo_get_source(cr));
+        mark_group(cairo_get_source(cr));
     }
 }

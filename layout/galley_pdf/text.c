@@ -34,12 +34,12 @@ uint8_t text_font_flags(const char *name)
     static const char *const bold[] = { "bold", "black",  "heavy", "demi",   "cmbx",
                                         "cmb1", "cmssbx", "-bd",   "medi10", "nimbusromno9l-medi",
                                         "sfbx" };
-    static const char *const italic[] = { "ital", "obli", "slanted", "cmti",
-                                          "cmsl", "cmmi", "-it",     "sfti" };
-    static const char *const mono[] = { "mono",       "courier", "consol",       "typewriter",
-                                        "cmtt",       "code",    "menlo",        "terminal",
-                                        "fixed",      "cmsltt",  "lettergothic", "sftt",
-                                        "inconsolata" };
+    static const char *const italic[] = {
+        "ital", "obli", "slanted", "cmti", "cmsl", "-it", "sfti"
+    };
+    static const char *const mono[] = { "mono",   "courier",      "consol", "typewriter", "cmtt",
+                                        "code",   "nimbusmon",    "menlo",  "terminal",   "fixed",
+                                        "cmsltt", "lettergothic", "sftt",   "inconsolata" };
     uint8_t flags = 0;
     flags |= has_token(name, bold, COUNT(bold)) ? RUN_BOLD : 0;
     flags |= has_token(name, italic, COUNT(italic)) ? RUN_ITALIC : 0;

@@ -398,6 +398,73 @@ static void text_right_to_left(void)
     pdf_write_free(&w);
 }
 
+/* A form drawn as a half-transparent group, shifted by (50, 60); a Type 3 font; a tiling pattern; a
+ * soft mask.  Groups keep the page's coordinates and are no pictures themselves; what is drawn
+ * inside glyphs, tiles and masks is neither rule nor picture. */
+static void groups_and_patterns(void)
+{
+    static struct pdf_writer w;
+    static const char form[] = "1 w 100 500 m 300 500 l S q 50 0 0 30 200 400 cm /Im Do Q "
+                               "BT /F 12 Tf 100 300 Td (inner) Tj ET";
+    static const char box[] = "1000 0 0 0 750 750 d1 0 0 750 750 re f 0 0 m 10 900 500 0 0 0 c f";
+    static const char tile[] = "0 0 m 10 10 l S 0 0 8 0.5 re f";
+    static const char mask[] = "1 g 0 0 595 842 re f 0 0 300 1 re f";
+    static const char page[] =
+        "q /G gs 1 0 0 1 50 60 cm /X Do Q BT /T 10 Tf 100 200 Td (aaa) Tj ET\n"
+        "q /Pattern cs /P scn 400 100 100 50 re f Q\n"
+        "q /S gs 0 0 1 rg 400 300 100 0.5 re f Q";
+    pdf_write_begin(&w);
+    pdf_write_object(&w, "<</Type/Catalog/Pages 2 0 R>>");
+    pdf_write_object(&w, "<</Type/Pages/Kids[3 0 R]/Count 1>>");
+    pdf_write_object(
+        &w, "<</Type/Page/Parent 2 0 R" A4
+            "/Contents 4 0 R/Resources<</XObject<</X 5 0 R>>/Font<</T 8 0 R>>/Pattern<</P "
+            "10 0 R>>/ExtGState<</G<</ca 0.5/CA 0.5>>/S<</SMask<</S/Luminosity/G 11 0 R>>>>"
+            ">>>>>>");
+    pdf_write_stream(&w, "", page, strlen(page));
+    pdf_write_stream(&w,
+                     "/Type/XObject/Subtype/Form/BBox[0 0 595 842]/Group<</S/Transparency>>"
+                     "/Resources<</XObject<</Im 6 0 R>>/Font<</F 7 0 R>>>>",
+                     form, strlen(form));
+    pdf_write_stream(&w,
+                     "/Type/XObject/Subtype/Image/Width 1/Height 2/BitsPerComponent 8"
+                     "/ColorSpace/DeviceRGB",
+                     "\377\0\0\377\0\0", 6);
+    pdf_write_object(&w, "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>");
+    pdf_write_object(
+        &w, "<</Type/Font/Subtype/Type3/FontBBox[0 0 750 750]/FontMatrix[0.001 0 0 0.001 0 "
+            "0]/CharProcs<</a 9 0 R>>/Encoding<</Type/Encoding/Differences[97/a]>>"
+            "/FirstChar 97/LastChar 97/Widths[1000]/Resources<<>>>>");
+    pdf_write_stream(&w, "", box, strlen(box));
+    pdf_write_stream(&w,
+                     "/Type/Pattern/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 10 10]/XStep 10"
+                     "/YStep 10/Resources<<>>",
+                     tile, strlen(tile));
+    pdf_write_stream(&w,
+                     "/Type/XObject/Subtype/Form/BBox[0 0 595 842]/Group<</S/Transparency/CS"
+                     "/DeviceGray>>",
+                     mask, strlen(mask));
+    pdf_write_end(&w, 1);
+    struct pdf *pdf = open_written(&w);
+    struct page *p = page_of(pdf, 0, 144);
+    rule_at(p, 150, 842 - 560, 350, 842 - 560);
+    rule_at(p, 400, 842 - 300.25, 500, 842 - 300.25);
+    int n_images = 0;
+    for (int i = 0; i < p->n_pictures; i++) {
+        n_images += !p->pictures[i].vector;
+    }
+    T_EQ(n_images, 1);
+    T_NEAR(p->pictures[0].box.x0, 250, 0.6);
+    T_NEAR(p->pictures[0].box.y1, 842 - 460, 0.6);
+    T_EQ(p->n_pictures, 1);
+    T_EQ(run_of(p, "inner")->flags, 0);
+    T_EQ(run_of(p, "aaa")->flags, 0);
+    T_NEAR(p->glyphs[word_find(p, "inner")].box.x0, 150, 0.1);
+    page_free(p);
+    pdf_close(pdf);
+    pdf_write_free(&w);
+}
+
 static void scale_is_lowered(void)
 {
     static struct pdf_writer w;
@@ -452,6 +519,7 @@ int main(int argc, char **argv)
         { "pictures", pictures },
         { "frames", frames },
         { "links_inside", links_inside },
+        { "groups_and_patterns", groups_and_patterns },
         { "scale_is_lowered", scale_is_lowered },
         { "sandbox_holds", sandbox_holds },
         { "status_names", status_names },
