@@ -72,7 +72,7 @@ def main():
     ap.add_argument('folder')
     ap.add_argument('files', nargs='*')
     ap.add_argument('--limit', type=float, default=5)
-    args = ap.parse_args()
+    args = ap.parse_intermixed_args()
     subprocess.run([sys.executable, os.path.join(HERE, 'make_damaged.py'), args.folder], check=True)
     with open(os.path.join(args.folder, 'expected.json'), encoding='utf-8') as f:
         rows = [r for r in json.load(f) if not args.files or r['file'] in args.files]

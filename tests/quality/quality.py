@@ -76,7 +76,7 @@ def main():
     ap.add_argument('--draft')
     ap.add_argument('--have')
     ap.add_argument('--keep')
-    args = ap.parse_args()
+    args = ap.parse_intermixed_args()
     if args.have and args.galley:
         args.names.insert(0, args.galley)
     elif not args.have and not args.galley:
