@@ -19,13 +19,17 @@
 #define CONF_DROP    20.0f /* words below are noise */
 #define CONF_RESIDUE 55.0f /* words of bars, dots and quotes below: rests of rules */
 #define CONF_LINE    30.0f /* a line that means less is a picture read as text */
+#define CONF_SHORT   60.0f /* a line of one or two characters */
 #define CONF_STEP    0.05f /* words of a line share a run while their confidence is that near */
 #define CAP_SHARE    0.71f /* of the em above the baseline: capitals, digits, b d f h k l */
 #define X_SHARE      0.50f
 #define CJK_SHARE    0.90f /* of the em: height of the ink of a Hangul or Han character */
 #define ASCENT       0.80f /* glyph boxes */
 #define DESCENT      0.22f
-#define SIZE_STEP    0.08f /* sizes that near are one size: scans jitter */
+#define SIZE_STEP    0.11f /* sizes that near are one size: scans jitter */
+#define SIZE_NEAR    0.06f
+#define BIN_PT       0.25f
+#define MAX_BINS     800
 #define CJK_GAP      0.25f /* em: white between two Han or Kana that is a real space */
 
 struct word {
@@ -33,7 +37,7 @@ struct word {
     int n_cp;
     float x0, y0, x1, y1, base; /* pixels; base: the baseline at the word's middle */
     float conf;                 /* 0..100 */
-    bool space_before;
+    bool space_before, noise;
 };
 
 struct line {
@@ -44,7 +48,7 @@ struct line {
     bool ends_paragraph;
     char *text; /* Tesseract's, with its spaces; NULL between lines */
     size_t at;  /* bytes of it that words have been found for */
-    bool space; /* white space since the last word that was kept */
+    bool space; /* white space since the last word */
 };
 
 struct sink {
@@ -195,10 +199,9 @@ static bool line_add(struct line *l, TessResultIterator *it)
         w->base = (float)by0 + t * (float)(by1 - by0);
     }
     w->space_before = l->space;
-    if (!word_is_noise(w)) {
-        l->n++;
-        l->space = false;
-    }
+    w->noise = word_is_noise(w);
+    l->space = false;
+    l->n++;
     return true;
 }
 
@@ -247,7 +250,7 @@ static float line_em(const struct line *l)
     float height = 0;
     for (int i = 0; i < l->n; i++) {
         const float e = word_em(&l->words[i], l->angle);
-        if (e > 0 && n < (int)COUNT(em)) {
+        if (!l->words[i].noise && e > 0 && n < (int)COUNT(em)) {
             em[n++] = e;
         }
         const float h =
@@ -377,6 +380,57 @@ static void emit_line(struct sink *s, const struct line *l)
     }
 }
 
+/* A bullet reads as anything: a small blob at the line's start, half-way up the x-height, apart
+ * from the words that follow. */
+static bool is_bullet(const struct line *l)
+{
+    if (l->n < 2 || l->angle != 0 || l->words[0].n_cp != 1 || !l->words[1].space_before) {
+        return false;
+    }
+    const struct word *w = &l->words[0];
+    const float width = w->x1 - w->x0, height = w->y1 - w->y0, em = l->size;
+    const float above = (w->base - w->y1) / em; /* white between blob and baseline */
+    const uint32_t c = w->cp[0];
+    const bool letter = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || is_wide(c) ||
+                        (c >= 'a' && c <= 'z' && w->conf > 60);
+    return !letter && c != '-' && !(c >= 0x2010 && c <= 0x2015) && height < 0.5f * em &&
+           width < 0.6f * em && width > 0.5f * height && width < 2 * height && above > 0.05f &&
+           above < 0.4f && l->words[1].x0 - w->x1 > 0.2f * em;
+}
+
+/* "I" alone often reads as a bar; a printed bar goes below the baseline. */
+static bool is_pronoun(const struct word *w, float em)
+{
+    return w->n_cp == 1 && w->cp[0] == '|' && fabsf(w->base - w->y1) < 0.08f * em &&
+           w->base - w->y0 > 0.6f * em && w->base - w->y0 < 0.85f * em;
+}
+
+/* Settles what the line's size was needed for; what is noise goes. */
+static void line_settle(struct line *l)
+{
+    l->size = line_em(l);
+    if (is_bullet(l)) {
+        l->words[0].cp[0] = 0x2022;
+        l->words[0].noise = false;
+        l->words[0].conf = fmaxf(l->words[0].conf, l->words[1].conf * 0.8f);
+    }
+    int n = 0;
+    bool space = false;
+    for (int i = 0; i < l->n; i++) {
+        space = space || l->words[i].space_before;
+        if (is_pronoun(&l->words[i], l->size)) {
+            l->words[i].cp[0] = 'I';
+            l->words[i].noise = l->words[i].conf < CONF_DROP;
+        }
+        if (!l->words[i].noise) {
+            l->words[n] = l->words[i];
+            l->words[n++].space_before = space;
+            space = false;
+        }
+    }
+    l->n = n;
+}
+
 static float line_conf(const struct line *l)
 {
     float sum = 0, n = 0;
@@ -387,41 +441,78 @@ static float line_conf(const struct line *l)
     return n > 0 ? sum / n : 0;
 }
 
-/* --- one size per kind of print --- */
-
-static int compare_runs(const void *a, const void *b)
+/* A line of one or two characters must be sure of itself: folds and stains read as "oe" or "6". */
+static bool line_is_print(const struct line *l)
 {
-    const float x = (*(struct text_run *const *)a)->size, y = (*(struct text_run *const *)b)->size;
-    return (x > y) - (x < y);
+    int n_cp = 0;
+    for (int i = 0; i < l->n; i++) {
+        n_cp += l->words[i].n_cp;
+    }
+    return l->n > 0 && line_conf(l) >= (n_cp <= 2 ? CONF_SHORT : CONF_LINE);
 }
 
-/* Sizes jitter by some percent from line to line: neighbours in sorted order closer than SIZE_STEP
- * to the first of their group take the group's mean, to a tenth of a point. */
+/* --- one size per kind of print --- */
+
+static int size_bin(float size)
+{
+    const int b = (int)(size / BIN_PT);
+    return b < MAX_BINS - 1 ? b : MAX_BINS - 1;
+}
+
+/* Centre of the three neighbouring bins that hold most glyphs. */
+static float heaviest_size(const int *bin)
+{
+    int best = 0, best_sum = -1;
+    for (int b = 0; b < MAX_BINS; b++) {
+        const int sum = (b > 0 ? bin[b - 1] : 0) + 2 * bin[b] + (b + 1 < MAX_BINS ? bin[b + 1] : 0);
+        if (bin[b] > 0 && sum > best_sum) {
+            best_sum = sum;
+            best = b;
+        }
+    }
+    return ((float)best + 0.5f) * BIN_PT;
+}
+
+/* Sizes jitter by some percent from line to line.  The size that most glyphs share (within
+ * SIZE_NEAR) takes all within SIZE_STEP of it, then the next one. */
 static bool snap_sizes(struct page *p)
 {
-    if (p->n_runs == 0) {
-        return true;
-    }
-    struct text_run **r = mem_array((size_t)p->n_runs, sizeof(struct text_run *));
-    if (!r) {
+    int n_left = p->n_runs;
+    int *weight = mem_zero_array((size_t)n_left + 1, sizeof(int));
+    if (!weight) {
         return false;
     }
+    for (int i = 0; i < p->n_glyphs; i++) {
+        weight[p->glyphs[i].run]++;
+    }
+    int bin[MAX_BINS] = { 0 };
     for (int i = 0; i < p->n_runs; i++) {
-        r[i] = &p->runs[i];
+        bin[size_bin(p->runs[i].size)] += weight[i];
     }
-    qsort(r, (size_t)p->n_runs, sizeof(struct text_run *), compare_runs);
-    for (int i = 0, j; i < p->n_runs; i = j) {
-        const float limit = r[i]->size * (1 + SIZE_STEP);
-        float sum = 0;
-        for (j = i; j < p->n_runs && r[j]->size <= limit; j++) {
-            sum += r[j]->size;
+    while (n_left > 0) {
+        const float size = heaviest_size(bin);
+        float sum = 0, n = 0;
+        for (int i = 0; i < p->n_runs; i++) {
+            if (weight[i] >= 0 && fabsf(p->runs[i].size / size - 1) <= SIZE_NEAR) {
+                sum += p->runs[i].size * (float)weight[i];
+                n += (float)weight[i];
+            }
         }
-        const float mean = roundf(10 * sum / (float)(j - i)) / 10;
-        for (int k = i; k < j; k++) {
-            r[k]->size = mean;
+        const float mean = n > 0 ? roundf(10 * sum / n) / 10 : size;
+        const int before = n_left;
+        for (int i = 0; i < p->n_runs; i++) {
+            if (weight[i] >= 0 && fabsf(p->runs[i].size / size - 1) <= SIZE_STEP) {
+                bin[size_bin(p->runs[i].size)] -= weight[i];
+                p->runs[i].size = mean;
+                weight[i] = -1;
+                n_left--;
+            }
+        }
+        if (n_left == before) {
+            break; /* only runs without glyphs are left */
         }
     }
-    mem_free(r);
+    mem_free(weight);
     return true;
 }
 
@@ -446,8 +537,8 @@ bool ocr_words(struct page *p, struct TessBaseAPI *reader, float to_pt)
         if (last) {
             line.angle = line_angle(it);
             line.ends_paragraph = TessPageIteratorIsAtFinalElement(at, RIL_PARA, RIL_WORD);
-            if (line.n > 0 && line_conf(&line) >= CONF_LINE) {
-                line.size = line_em(&line);
+            line_settle(&line);
+            if (line_is_print(&line)) {
                 emit_line(&sink, &line);
             }
             line.n = 0;

@@ -8,7 +8,7 @@
 #include "layout/raster_pix.h"
 #include "src/base/mem.h"
 
-#define DROP       0.14f
+#define DROP       0.17f
 #define FULL_SCALE (150.0f / 72.0f) /* threshold here: thin strokes are still visible ... */
 #define CLUSTER    8.0f             /* pt: strokes that near belong to one drawing */
 #define MIN_SIDE   20.0f            /* pt */

@@ -6,11 +6,11 @@
 #include <pthread.h>
 #include <string.h>
 
-#define TILES        16       /* paper is sampled in TILES x TILES tiles */
-#define MAX_SIDE     20000    /* pixels: analysis pictures are brought below this */
-#define MAX_AREA     40000000 /* pixels */
-#define PAPER_RANK   0.85     /* of a tile's pixels: paper even where text is dense */
-#define REJECT_BELOW 14       /* gray levels: a tile that much under the surface is not paper */
+#define TILES      16       /* paper is sampled in TILES x TILES tiles */
+#define MAX_SIDE   20000    /* pixels: analysis pictures are brought below this */
+#define MAX_AREA   40000000 /* pixels */
+#define PAPER_RANK 0.85     /* of a tile's pixels: paper even where text is dense */
+#define REJECT     14       /* gray levels: a tile that far off is no paper, or a white margin */
 
 static void quiet_once(void)
 {
@@ -215,7 +215,7 @@ struct paper raster_paper(struct Pix *gray)
     for (int round = 0; round < 4; round++) {
         surface_fit(s, n, p.c);
         for (int i = 0; i < n; i++) {
-            s[i].used = s[i].value >= surface_at(p.c, s[i].u, s[i].v) - REJECT_BELOW;
+            s[i].used = fabs(s[i].value - surface_at(p.c, s[i].u, s[i].v)) <= REJECT;
         }
     }
     double lo = 255, hi = 0;
@@ -228,6 +228,11 @@ struct paper raster_paper(struct Pix *gray)
     }
     p.spread = (float)(hi - lo);
     return p;
+}
+
+float raster_paper_at(const struct paper *paper, float u, float v)
+{
+    return (float)fmin(fmax(surface_at(paper->c, u, v), 0.0), 255.0);
 }
 
 struct Pix *raster_ink_pix(struct Pix *gray, const struct paper *paper, float drop)

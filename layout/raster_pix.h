@@ -32,6 +32,9 @@ struct Pix *raster_gray(const struct image *im, float *scale, float max_scale);
 /* Fits the paper; inverts gray in place when the page is dark. */
 struct paper raster_paper(struct Pix *gray);
 
+/* Its brightness at a place, 0..255. */
+float raster_paper_at(const struct paper *paper, float u, float v);
+
 /* 1-bit picture of everything darker than the paper by more than `drop` (share of the paper's
  * brightness, 0..1). */
 struct Pix *raster_ink_pix(struct Pix *gray, const struct paper *paper, float drop);

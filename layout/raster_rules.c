@@ -1,7 +1,7 @@
 /* raster_rules.c - straight horizontal and vertical rules by morphology.
  *
- * Ink minus everything thick, opened with a long bar: what survives is a rule, the stem of a large
- * letter or an edge.  Stems lie inside text boxes, edges of pictures went with their picture. */
+ * Thin ink opened with a long bar: what survives is a rule or the stem of a large letter, and stems
+ * lie inside text boxes. */
 #include <leptonica/allheaders.h>
 #include <math.h>
 
@@ -16,6 +16,7 @@
 #define MAX_THICK  5.0f  /* pt: thicker ink is a box or a picture */
 #define BREAK      1.5f  /* pt: broken pixels closed before opening */
 #define JOIN       4.0f  /* pt: gap between collinear pieces of one rule */
+#define BELOW      0.84f /* of a text box's height: underlines lie lower */
 #define MAX_PIECES 4000  /* per direction: more is texture, not a table */
 
 struct pieces {
@@ -29,23 +30,20 @@ static int px(float pt, float scale, int at_least)
     return v > at_least ? v : at_least;
 }
 
-static void pix_swap(struct Pix **pix, struct Pix *by)
+/* Ink thinner than MAX_THICK by its contrast to what is around it: photographs, shaded cells and
+ * shadows vanish with their edges, the paper's brightness does not matter. */
+static struct Pix *thin_ink(struct Pix *gray, const struct paper *paper, float scale)
 {
-    pixDestroy(pix);
-    *pix = by;
-}
-
-/* Clears filled areas (photographs, bars of a chart, shaded cells) and one pixel around them. */
-static struct Pix *thin_ink(struct Pix *ink, float scale)
-{
-    const int t = px(MAX_THICK, scale, 4);
-    struct Pix *thick = pixOpenBrick(NULL, ink, t, t);
-    if (thick) {
-        pix_swap(&thick, pixDilateBrick(NULL, thick, 3, 3));
+    const int t = px(MAX_THICK, scale, 4) | 1;
+    struct Pix *thin = pixTophat(gray, t, t, L_TOPHAT_BLACK);
+    if (!thin) {
+        return NULL;
     }
-    struct Pix *thin = thick ? pixSubtract(NULL, ink, thick) : NULL;
-    pixDestroy(&thick);
-    return thin;
+    const float level = raster_paper_at(paper, 0.5f, 0.5f);
+    const int limit = (int)fmaxf(DROP * level, 16);
+    struct Pix *ink = pixThresholdToBinary(thin, limit); /* 1 where the contrast is below */
+    pixDestroy(&thin);
+    return ink ? pixInvert(ink, ink) : NULL;
 }
 
 /* Straight pieces of ink.  Broken pixels are closed first, but only away from text: the serifs of a
@@ -74,8 +72,8 @@ static float overlap(float a0, float a1, float b0, float b1)
     return fmaxf(0, fminf(a1, b1) - fmaxf(a0, b0));
 }
 
-/* A stem or bar of large print: it lies inside one text box.  A horizontal one much longer than the
- * print is high is an underline and stays. */
+/* A stem or bar of large print, or serifs run together: it lies inside one text box (an em high).
+ * Longer than the print is high and below its baseline it is an underline and stays. */
 static bool is_stroke(const struct box *r, bool vertical, const struct box *text, int n_text)
 {
     for (int i = 0; i < n_text; i++) {
@@ -84,7 +82,9 @@ static bool is_stroke(const struct box *r, bool vertical, const struct box *text
         const float h = overlap(r->y0, r->y1, t->y0, t->y1);
         const float length = vertical ? r->y1 - r->y0 : r->x1 - r->x0;
         if (w > 0.5f * (r->x1 - r->x0) && h > 0.5f * (r->y1 - r->y0) &&
-            (vertical ? h : w) >= 0.8f * length && (vertical || length < 1.5f * (t->y1 - t->y0))) {
+            (vertical ? h : w) >= 0.8f * length &&
+            (vertical || length < 1.5f * (t->y1 - t->y0) ||
+             (r->y0 + r->y1) / 2 < t->y0 + BELOW * (t->y1 - t->y0))) {
             return true;
         }
     }
@@ -213,11 +213,9 @@ bool raster_rules(struct page *p, const struct image *im, float scale, const str
         return false;
     }
     const struct paper paper = raster_paper(gray);
-    struct Pix *ink = raster_ink_pix(gray, &paper, DROP);
+    struct Pix *thin = thin_ink(gray, &paper, scale);
     pixDestroy(&gray);
-    struct Pix *thin = ink ? thin_ink(ink, scale) : NULL;
     struct Pix *free_of_text = thin ? pixCopy(NULL, thin) : NULL;
-    pixDestroy(&ink);
     for (int i = 0; free_of_text && i < n_text; i++) {
         raster_clear(free_of_text, &text[i], scale, 0);
     }

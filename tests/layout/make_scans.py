@@ -33,6 +33,12 @@ LINES = [
     "spring the gap was closed, the stones were level again, and",
     "the ferry could land its passengers on both tides.",
 ]
+LIST = [
+    "Before the ferry left I told them what to bring:",
+    "\u2022 the title of the talk, printed on a card;",
+    "\u2022 a lamp, in case the evening is long;",
+    "\u2022 nothing that would spoil in the rain.",
+]
 KOREAN = [
     "겨울 항구에는 배가 거의 없었다.",
     "등대지기는 날마다 일기를 썼다.",
@@ -167,6 +173,9 @@ def main():
     save(blank(), "blank.png", colors=8, dpi=100)
     save(figure(), "figure.png", LINES[:2] + ["Figure 1. The wall before and after the storm."],
          colors=32)
+    ls = page(5.5, 1.8, 150)
+    text_block(ls, 150, 36, 24, LIST, SANS, 11, 18)
+    save(ls, "list.png", LIST)
     ko = page(5.5, 1.6, 150)
     text_block(ko, 150, 36, 24, KOREAN, HANGUL, 12, 20)
     save(ko, "korean.png", KOREAN)

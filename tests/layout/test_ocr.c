@@ -265,6 +265,21 @@ static void test_table(void)
     ocr_close(o);
 }
 
+/* Bullets are bullets whatever they read as, and a lone bar is the pronoun. */
+static void test_list(void)
+{
+    struct ocr *o = open_ocr("eng", 0);
+    struct page *p = read_scan(o, "list.png", 150);
+    check_text(p, "list.txt", 0.01);
+    int n_bullets = 0;
+    for (int i = 0; i < p->n_glyphs; i++) {
+        n_bullets += p->glyphs[i].cp == 0x2022 && (i == 0 || p->glyphs[i - 1].cp == '\n');
+    }
+    T_EQ(n_bullets, 3);
+    page_free(p);
+    ocr_close(o);
+}
+
 static void test_blank(void)
 {
     struct ocr *o = open_ocr("eng", 0);
@@ -431,10 +446,10 @@ static void test_memory(void)
 }
 
 static const struct t_case cases[] = {
-    { "plain", test_plain },         { "turned", test_turned }, { "skewed", test_skewed },
-    { "table", test_table },         { "blank", test_blank },   { "korean", test_korean },
-    { "languages", test_languages }, { "limits", test_limits }, { "hostile", test_hostile },
-    { "memory", test_memory },
+    { "plain", test_plain },     { "turned", test_turned },       { "skewed", test_skewed },
+    { "table", test_table },     { "list", test_list },           { "blank", test_blank },
+    { "korean", test_korean },   { "languages", test_languages }, { "limits", test_limits },
+    { "hostile", test_hostile }, { "memory", test_memory },
 };
 
 int main(int argc, char **argv)

@@ -158,6 +158,28 @@ static void test_rules_drawn(void)
     image_unref(im);
 }
 
+/* A hand's shadow over the corner: neither its edge nor its inside is a rule or a picture, and a
+ * rule that runs into it is found whole. */
+static void test_rules_shadow(void)
+{
+    struct image *im = scan_plain(1000, 800, 0);
+    for (int y = 0; y < 800; y++) {
+        for (int x = 0; x < 1000; x++) {
+            const double r = hypot(x - 1000.0, y - 800.0);
+            const int v = r > 420 ? 235 : r < 380 ? 150 : 150 + (int)((r - 380) * 85 / 40);
+            scan_fill(im, x, y, x + 1, y + 1, v);
+        }
+    }
+    scan_fill(im, 100, 700, 900, 702, 40);
+    struct page p = { 0 };
+    T_OK(raster_rules(&p, im, DPI144, NULL, 0));
+    T_EQ(p.n_rules, 1);
+    T_NEAR(p.rules[0].box.x0, 50, 1);
+    T_NEAR(p.rules[0].box.x1, 450, 1);
+    page_drop(&p);
+    image_unref(im);
+}
+
 /* Print of 24 pt whose text boxes are known: stems and bars are letters, the underline stays. */
 static void test_rules_text(void)
 {
@@ -279,6 +301,7 @@ static const struct t_case cases[] = {
     { "blank_gradient", test_blank_gradient },
     { "rules_table", test_rules_table },
     { "rules_drawn", test_rules_drawn },
+    { "rules_shadow", test_rules_shadow },
     { "rules_text", test_rules_text },
     { "pictures", test_pictures },
     { "hostile", test_hostile },
