@@ -23,6 +23,7 @@
 #define ART_MAX   20000
 #define FILLS_MAX 20000
 #define INKS_MAX  1000000
+#define INKS_LOOK 20000
 #define STEPS_MAX 2000000
 #define ART_GAP   9.0f  /* artwork closer than this is one picture */
 #define ART_SIDE  18.0f /* smaller pictures are bullets, arrows, ornaments */
@@ -422,6 +423,22 @@ static bool bars(const struct filled *a, const struct filled *b)
     return upright || lying;
 }
 
+/* How many glyphs start in the box, looking at the first INKS_LOOK of the page. */
+static size_t inks_in(const struct drawing *d, struct box b)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < d->n_inks && i < INKS_LOOK; i++) {
+        const struct ink *k = &d->inks[i];
+        n += k->x >= b.x0 && k->x <= b.x1 && k->y >= b.y0 && k->y <= b.y1;
+    }
+    return n;
+}
+
+static float box_area(struct box b)
+{
+    return (b.x1 - b.x0) * (b.y1 - b.y0);
+}
+
 static size_t bars_find(const struct drawing *d, struct box *art, size_t n_art)
 {
     const size_t n = d->n_fills < 1000 ? d->n_fills : 1000;
@@ -434,7 +451,8 @@ static size_t bars_find(const struct drawing *d, struct box *art, size_t n_art)
                 partners++;
             }
         }
-        if (partners >= 2) {
+        /* Backgrounds of highlighted lines look like bars, but are full of text. */
+        if (partners >= 2 && inks_in(d, d->fills[i].box) < 8) {
             art[n_art++] = all;
         }
     }
@@ -463,8 +481,9 @@ static size_t vector_pictures(const struct drawing *d, struct box *art)
         const struct box reach = box_grow(art[i], ART_GAP);
         for (size_t k = 0; k < d->n_fills && k < 3000; k++) {
             const struct box f = d->fills[k].box;
-            const bool larger = (f.x1 - f.x0) * (f.y1 - f.y0) > 0.5f * d->width * d->height;
-            if (!larger && box_near(art[i], f, 0)) {
+            /* A background that is much larger holds other things than this artwork. */
+            const bool fits = box_area(f) <= 3 * box_area(art[i]);
+            if (fits && box_near(art[i], f, 0)) {
                 art[i] = box_join(art[i], f);
             }
         }

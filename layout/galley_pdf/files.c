@@ -146,11 +146,16 @@ void files_seal(void)
 
 /* --- what the libraries call --- */
 
+static bool mode_follows(int flags)
+{
+    return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
+}
+
 int open(const char *path, int flags, ...)
 {
     va_list ap;
     va_start(ap, flags);
-    const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) ? va_arg(ap, mode_t) : 0;
+    const mode_t mode = mode_follows(flags) ? va_arg(ap, mode_t) : 0;
     va_end(ap);
     return open_path(path, flags, mode);
 }
@@ -159,7 +164,7 @@ int open64(const char *path, int flags, ...)
 {
     va_list ap;
     va_start(ap, flags);
-    const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) ? va_arg(ap, mode_t) : 0;
+    const mode_t mode = mode_follows(flags) ? va_arg(ap, mode_t) : 0;
     va_end(ap);
     return open_path(path, flags, mode);
 }

@@ -118,25 +118,31 @@ static void reply_fail(struct pdf_reply *reply, enum galley_status status, const
     snprintf(reply->message, sizeof reply->message, "%s", message);
 }
 
-/* A page tree may claim any count.  Pages that are not there are found out now (the pages that
- * exist come first), rather than one failed request at a time. */
+static bool page_exists(PopplerDocument *doc, int i)
+{
+    PopplerPage *page = poppler_document_get_page(doc, i);
+    if (page) {
+        g_object_unref(page);
+    }
+    return page != NULL;
+}
+
+/* A page tree may claim any count.  Pages that are not there are found out now, by bisection (those
+ * that exist come first), rather than by one failed request each.  Where the file is large enough
+ * for its claim the walk through the whole tree is saved. */
 static int count_pages(PopplerDocument *doc, size_t n_bytes)
 {
     const int claimed = poppler_document_get_n_pages(doc);
-    if (claimed < 64 || n_bytes / (size_t)claimed >= 256) {
+    if (claimed < 64 || n_bytes / (size_t)claimed >= 256 || page_exists(doc, claimed - 1)) {
         return claimed;
     }
-    int have = 0, lack = claimed + 1; /* page numbers from 1 */
+    int have = 0, lack = claimed; /* pages 0 .. have-1 exist, page lack-1 does not */
     while (lack - have > 1) {
-        const int probe = have + (lack - have) / 2 < claimed && have == 0 && lack == claimed + 1
-                              ? claimed
-                              : have + (lack - have) / 2;
-        PopplerPage *page = poppler_document_get_page(doc, probe - 1);
-        if (page) {
-            g_object_unref(page);
-            have = probe;
+        const int middle = have + (lack - have) / 2;
+        if (page_exists(doc, middle - 1)) {
+            have = middle;
         } else {
-            lack = probe;
+            lack = middle;
         }
     }
     return have;

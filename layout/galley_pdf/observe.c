@@ -28,10 +28,10 @@ static struct {
 } seen;
 
 /* The real function; the union avoids a cast between object and function pointers. */
-#define REAL(name)                             \
+#define REAL(type, name, ...)                  \
     static union {                             \
         void *object;                          \
-        __typeof__(name) *call;                \
+        type (*call)(__VA_ARGS__);             \
     } real;                                    \
     if (!real.object) {                        \
         real.object = dlsym(RTLD_NEXT, #name); \
@@ -291,7 +291,7 @@ static void note_glyphs(cairo_t *cr, const cairo_glyph_t *glyphs, int n)
 
 void cairo_fill(cairo_t *cr)
 {
-    REAL(cairo_fill);
+    REAL(void, cairo_fill, cairo_t *);
     if (watching(cr) && !seen.glyph_path) {
         note_path(cr, false);
     }
@@ -303,7 +303,7 @@ void cairo_fill(cairo_t *cr)
 
 void cairo_stroke(cairo_t *cr)
 {
-    REAL(cairo_stroke);
+    REAL(void, cairo_stroke, cairo_t *);
     if (watching(cr) && !seen.glyph_path) {
         note_path(cr, true);
     }
@@ -315,7 +315,7 @@ void cairo_stroke(cairo_t *cr)
 
 void cairo_new_path(cairo_t *cr)
 {
-    REAL(cairo_new_path);
+    REAL(void, cairo_new_path, cairo_t *);
     if (watching(cr)) {
         seen.glyph_path = false;
     }
@@ -324,7 +324,7 @@ void cairo_new_path(cairo_t *cr)
 
 void cairo_paint(cairo_t *cr)
 {
-    REAL(cairo_paint);
+    REAL(void, cairo_paint, cairo_t *);
     if (watching(cr)) {
         note_paint(cr);
     }
@@ -333,7 +333,7 @@ void cairo_paint(cairo_t *cr)
 
 void cairo_paint_with_alpha(cairo_t *cr, double alpha)
 {
-    REAL(cairo_paint_with_alpha);
+    REAL(void, cairo_paint_with_alpha, cairo_t *, double);
     if (watching(cr) && alpha > 0.05) {
         note_paint(cr);
     }
@@ -342,7 +342,7 @@ void cairo_paint_with_alpha(cairo_t *cr, double alpha)
 
 void cairo_mask(cairo_t *cr, cairo_pattern_t *pattern)
 {
-    REAL(cairo_mask);
+    REAL(void, cairo_mask, cairo_t *, cairo_pattern_t *);
     if (watching(cr)) {
         note_mask(cr, pattern);
     }
@@ -351,7 +351,7 @@ void cairo_mask(cairo_t *cr, cairo_pattern_t *pattern)
 
 void cairo_show_glyphs(cairo_t *cr, const cairo_glyph_t *glyphs, int num_glyphs)
 {
-    REAL(cairo_show_glyphs);
+    REAL(void, cairo_show_glyphs, cairo_t *, const cairo_glyph_t *, int);
     if (watching(cr)) {
         note_glyphs(cr, glyphs, num_glyphs);
     }
@@ -363,7 +363,8 @@ void cairo_show_text_glyphs(cairo_t *cr, const char *utf8, int utf8_len,
                             const cairo_text_cluster_t *clusters, int num_clusters,
                             cairo_text_cluster_flags_t cluster_flags)
 {
-    REAL(cairo_show_text_glyphs);
+    REAL(void, cairo_show_text_glyphs, cairo_t *, const char *, int, const cairo_glyph_t *, int,
+         const cairo_text_cluster_t *, int, cairo_text_cluster_flags_t);
     if (watching(cr)) {
         note_glyphs(cr, glyphs, num_glyphs);
     }
@@ -372,7 +373,7 @@ void cairo_show_text_glyphs(cairo_t *cr, const char *utf8, int utf8_len,
 
 void cairo_glyph_path(cairo_t *cr, const cairo_glyph_t *glyphs, int num_glyphs)
 {
-    REAL(cairo_glyph_path);
+    REAL(void, cairo_glyph_path, cairo_t *, const cairo_glyph_t *, int);
     if (watching(cr)) {
         note_glyphs(cr, glyphs, num_glyphs);
         seen.glyph_path = true;
@@ -383,7 +384,7 @@ void cairo_glyph_path(cairo_t *cr, const cairo_glyph_t *glyphs, int num_glyphs)
 /* Soft masks and pattern tiles. */
 cairo_t *cairo_create(cairo_surface_t *target)
 {
-    REAL(cairo_create);
+    REAL(cairo_t *, cairo_create, cairo_surface_t *);
     if (seen.drawing) {
         mark_canvas(target);
     }
@@ -392,7 +393,7 @@ cairo_t *cairo_create(cairo_surface_t *target)
 
 cairo_pattern_t *cairo_pop_group(cairo_t *cr)
 {
-    REAL(cairo_pop_group);
+    REAL(cairo_pattern_t *, cairo_pop_group, cairo_t *);
     cairo_pattern_t *group = real.call(cr);
     if (watching(cr)) {
         mark_group(group);
@@ -402,7 +403,7 @@ cairo_pattern_t *cairo_pop_group(cairo_t *cr)
 
 void cairo_pop_group_to_source(cairo_t *cr)
 {
-    REAL(cairo_pop_group_to_source);
+    REAL(void, cairo_pop_group_to_source, cairo_t *);
     real.call(cr);
     if (watching(cr)) {
         mark_group(cairo_get_source(cr));

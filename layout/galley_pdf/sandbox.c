@@ -42,7 +42,7 @@
 static bool limit_set(int what, rlim_t value)
 {
     const struct rlimit limit = { value, value };
-    return setrlimit((__rlimit_resource_t)what, &limit) == 0;
+    return setrlimit(what, &limit) == 0;
 }
 
 bool sandbox_limit(uint64_t memory_bytes)

@@ -234,6 +234,23 @@ static void pictures(void)
     page_free(p);
 }
 
+/* Marked lines and an icon on a shaded box make no large picture. */
+static void backgrounds(void)
+{
+    struct page *p =
+        page_drawn(A4,
+                   "1 1 0 rg 72 698 150 14 re f 72 684 190 14 re f 72 670 90 14 re f 0 g\n"
+                   "BT /F1 10 Tf 72 702 Td (a line of marked text here) Tj 0 -14 Td "
+                   "(another line of marked text there) Tj 0 -14 Td (and the last one) Tj ET\n"
+                   "0.9 g 72 400 400 200 re f 0 g\n"
+                   "80 550 m 80 580 110 580 110 550 c 110 540 80 540 80 550 c f",
+                   144);
+    T_EQ(p->n_pictures, 1);
+    T_NEAR(p->pictures[0].box.x0, 80, 1);
+    T_NEAR(p->pictures[0].box.x1, 110, 1);
+    page_free(p);
+}
+
 /* --- frames: 4 rotations x 2 crop origins --- */
 
 struct frame {
@@ -517,6 +534,7 @@ int main(int argc, char **argv)
         { "rules_of_a_table", rules_of_a_table },
         { "rules_at_low_resolution", rules_at_low_resolution },
         { "pictures", pictures },
+        { "backgrounds", backgrounds },
         { "frames", frames },
         { "links_inside", links_inside },
         { "groups_and_patterns", groups_and_patterns },

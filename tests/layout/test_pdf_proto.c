@@ -1,4 +1,6 @@
 /* test_pdf_proto.c - packets and pages survive the wire; nothing malformed gets through. */
+#include <math.h>
+
 #include "layout/pdf_proto.h"
 #include "src/base/mem.h"
 #include "tests/t.h"
@@ -150,9 +152,8 @@ static void page_expect_bad(const struct page *p)
 
 static void page_bad_fields(void)
 {
-    const float nan = __builtin_nanf("");
     struct page p;
-    p = sample(), p.width = nan, page_expect_bad(&p);
+    p = sample(), p.width = NAN, page_expect_bad(&p);
     p = sample(), p.width = 0, page_expect_bad(&p);
     p = sample(), p.height = 20000, page_expect_bad(&p);
     p = sample(), p.scale = -1, page_expect_bad(&p);
@@ -165,12 +166,12 @@ static void page_bad_fields(void)
     g = glyphs[0], g.cp = 0x110000, page_expect_bad(&p);
     g = glyphs[0], g.cp = 0, page_expect_bad(&p);
     g = glyphs[0], g.box.x1 = 0, page_expect_bad(&p);
-    g = glyphs[0], g.box.y0 = nan, page_expect_bad(&p);
-    g = glyphs[0], g.box.x1 = __builtin_inff(), page_expect_bad(&p);
+    g = glyphs[0], g.box.y0 = NAN, page_expect_bad(&p);
+    g = glyphs[0], g.box.x1 = INFINITY, page_expect_bad(&p);
     struct text_run r = runs[0];
     p = sample(), p.runs = &r, p.n_runs = 1, p.n_glyphs = 1;
     r.angle = 45, page_expect_bad(&p);
-    r = runs[0], r.size = nan, page_expect_bad(&p);
+    r = runs[0], r.size = NAN, page_expect_bad(&p);
     r = runs[0], r.flags = 0x80, page_expect_bad(&p);
 }
 
