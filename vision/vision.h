@@ -23,9 +23,10 @@ struct vision_limits {
     int64_t min_pixels, max_pixels; /* 0: the preprocessor's */
 };
 
-/* smart_resize: what the image will be.  Sides under factor (patch * merge) are upscaled to it
- * first; GALLEY_EINPUT "image_too_small ..." when the aspect ratio cannot be kept, aspect over 200
- * refused with both numbers.  Pure. */
+/* smart_resize: what the image will be.  Equal to Hugging Face's for every image whose shorter side
+ * rounds to a cell of patch * merge pixels at least; a smaller one is enlarged, keeping its ratio,
+ * until it has one.  GALLEY_EINPUT: "image_too_small: ..." when that is over max_pixels; aspect
+ * over 200 refused with both numbers.  GALLEY_EUSAGE: min over max.  Pure. */
 GALLEY_MUST_USE enum galley_status vision_plan(struct vision_grid *out, int width, int height,
                                                const struct hf_config *cfg,
                                                const struct vision_limits *limits,

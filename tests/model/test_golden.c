@@ -141,7 +141,7 @@ static void test_tiny(void)
             continue;
         }
         struct checkpoint c = checkpoint_open(MODEL_TINY, dev);
-        for (size_t i = 0; i < COUNT(tiny_images); i++) {
+        for (size_t i = 0; i < (k ? COUNT(tiny_images) : 1); i++) { /* ref is slow */
             tiny_compare(&c, tiny_images[i]);
         }
         checkpoint_close(&c);

@@ -1,2 +1,2 @@
 galley_test(test_prep SOURCES tests/vision/test_prep.c DEPS vision model)
-galley_test(test_vit SOURCES tests/vision/test_vit.c DEPS vision model TIMEOUT 120)
+galley_test(test_vit SOURCES tests/vision/test_vit.c DEPS vision model TIMEOUT 900)

@@ -206,6 +206,13 @@ static void part_add(const char *part, int32_t *ids, int *n, struct vision_grid 
     ids[(*n)++] = cfg->vision_end;
 }
 
+static long next_number(char **rest)
+{
+    const char *word = strtok_r(NULL, " ", rest);
+    T_OK(word);
+    return strtol(word, NULL, 10);
+}
+
 static void test_rope_index(void)
 {
     const struct hf_config cfg = config_official();
@@ -231,11 +238,11 @@ static void test_rope_index(void)
         }
         for (int a = 0; a < 3; a++) {
             for (int i = 0; i < n; i++) {
-                T_EQ(pos[a][i], atoi(strtok_r(NULL, " ", &rest)));
+                T_EQ(pos[a][i], next_number(&rest));
             }
             T_STR(strtok_r(NULL, " ", &rest), "|");
         }
-        T_EQ(next, atoi(strtok_r(NULL, " ", &rest)));
+        T_EQ(next, next_number(&rest));
         n_lines++;
     }
     fclose(f);

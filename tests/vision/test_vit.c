@@ -43,7 +43,7 @@ static void test_embeds_tiny(void)
             continue;
         }
         struct checkpoint c = checkpoint_open(MODEL_TINY, dev);
-        for (size_t i = 0; i < COUNT(tiny_images); i++) {
+        for (size_t i = 0; i < (k ? COUNT(tiny_images) : 1); i++) { /* ref is slow */
             char name[64], path[256];
             struct patches p = { 0 };
             snprintf(path, sizeof(path), GOLDEN_TINY "/%s.png", tiny_images[i]);
