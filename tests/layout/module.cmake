@@ -15,6 +15,7 @@ galley_test(test_order SOURCES tests/layout/test_order.c DEPS layout)
 galley_test(test_draft SOURCES tests/layout/test_draft.c DEPS layout)
 galley_test(test_table SOURCES tests/layout/test_table.c DEPS layout)
 galley_test(test_layout_hostile SOURCES tests/layout/test_layout_hostile.c DEPS layout)
+galley_fuzz(fuzz_layout SOURCES tests/fuzz/fuzz_layout.c DEPS layout)
 
 # A look into the light parser, for people: no test.
 add_executable(dump_layout tests/layout/dump_layout.c)
