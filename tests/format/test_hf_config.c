@@ -247,6 +247,10 @@ static void tied_in_either_place(void)
     T_OK(c.text.tied);
     T_EQ(hf_config_parse(&c, "x", neither, strlen(neither), &err), GALLEY_OK);
     T_OK(!c.text.tied);
+    char *inner = replaced(neither, no, yes);
+    T_EQ(hf_config_parse(&c, "x", inner, strlen(inner), &err), GALLEY_OK);
+    T_OK(c.text.tied);
+    mem_free(inner);
     mem_free(outer);
     mem_free(neither);
     mem_free(f.p);
