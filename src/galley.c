@@ -81,9 +81,10 @@ enum galley_status galley_convert(struct galley_engine *e, const struct galley_s
                             events ? events : &no_events, &log, stats ? stats : &unused, err);
 }
 
-char *galley_render_begin(enum galley_format format, const struct galley_source *source)
+char *galley_render_begin(enum galley_format format, const struct galley_source *source,
+                          int n_document_pages)
 {
-    return render_begin(format, source);
+    return render_begin(format, source, n_document_pages);
 }
 
 char *galley_render_page(enum galley_format format, const struct galley_page *page, int index,

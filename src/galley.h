@@ -7,8 +7,9 @@
  *     galley_convert(e, &source, &options, &events, &stats, &err);
  *     galley_engine_close(e);
  *
- * Zero is the default of every option.  Nothing here writes to stdout or stderr, exits, or reads the
- * environment.  Functions may be called from any thread; several conversions may share an engine. */
+ * Zero is the default of every option.  Nothing here writes to stdout or stderr, exits, or reads
+ * the environment.  Functions may be called from any thread; several conversions may share an
+ * engine. */
 #ifndef GALLEY_H
 #define GALLEY_H
 
@@ -16,7 +17,7 @@
 #include "galley_types.h"
 
 #if defined(__GNUC__)
-#define GALLEY_API __attribute__((visibility("default"), warn_unused_result))
+#define GALLEY_API      __attribute__((visibility("default"), warn_unused_result))
 #define GALLEY_API_VOID __attribute__((visibility("default")))
 #else
 #define GALLEY_API
@@ -61,7 +62,8 @@ GALLEY_API enum galley_status galley_convert(struct galley_engine *e,
 
 /* Output formats, streamed: begin, then page by page (index from 0), then end.  Strings are the
  * caller's (galley_free); NULL when memory is short. */
-GALLEY_API char *galley_render_begin(enum galley_format format, const struct galley_source *source);
+GALLEY_API char *galley_render_begin(enum galley_format format, const struct galley_source *source,
+                                     int n_document_pages);
 GALLEY_API char *galley_render_page(enum galley_format format, const struct galley_page *page,
                                     int index, bool page_break);
 GALLEY_API char *galley_render_end(enum galley_format format, const struct galley_stats *stats);

@@ -59,7 +59,8 @@ struct galley_region {
 };
 
 struct galley_page {
-    int number; /* 1-based */
+    int number;           /* 1-based */
+    int n_document_pages; /* of the whole document, selected or not */
     enum galley_page_status status;
     const char *reason;  /* one sentence when status is not OK, else "" */
     float width, height; /* pt */

@@ -38,10 +38,10 @@ static bool lost_text(const struct run *r, const struct galley_page *p)
            (r->opt.convert.draft == GALLEY_DRAFT_NONE && p->status == GALLEY_PAGE_UNVERIFIED);
 }
 
-static void begin_output(struct run *r)
+static void begin_output(struct run *r, int n_document_pages)
 {
     if (!r->begun) {
-        writer_add(&r->writer, galley_render_begin(r->opt.format, r->source));
+        writer_add(&r->writer, galley_render_begin(r->opt.format, r->source, n_document_pages));
         r->begun = true;
     }
 }
@@ -49,7 +49,7 @@ static void begin_output(struct run *r)
 static void on_page(void *user, const struct galley_page *p)
 {
     struct run *r = user;
-    begin_output(r);
+    begin_output(r, p->n_document_pages);
     writer_add(&r->writer, galley_render_page(r->opt.format, p, r->n_pages, r->opt.page_break));
     r->n_pages++;
     r->n_bad_pages += lost_text(r, p);
@@ -96,7 +96,7 @@ static int finish(struct run *r, enum galley_status rc, const struct galley_err 
     if (rc) {
         complain("%s", err->msg);
     }
-    begin_output(r);
+    begin_output(r, 0);
     writer_add(&r->writer, galley_render_end(r->opt.format, stats));
     int code = exit_code_of(rc);
     if (!writer_close(&r->writer)) {

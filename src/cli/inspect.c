@@ -57,9 +57,9 @@ static void print_page(const struct galley_page *p)
 }
 
 /* The head of the JSON: not before something could be read. */
-static void print_head(const struct look *l)
+static void print_head(const struct look *l, int n_document_pages)
 {
-    char *head = galley_render_begin(GALLEY_FORMAT_JSON, l->source);
+    char *head = galley_render_begin(GALLEY_FORMAT_JSON, l->source, n_document_pages);
     fputs(head ? head : "", stdout);
     galley_free(head);
 }
@@ -69,7 +69,7 @@ static void look_at_page(void *user, const struct galley_page *p)
     struct look *l = user;
     if (l->opt->json) {
         if (l->n_pages == 0) {
-            print_head(l);
+            print_head(l, p->n_document_pages);
         }
         char *text = galley_render_page(GALLEY_FORMAT_JSON, p, l->n_pages, false);
         fputs(text ? text : "", stdout);

@@ -46,11 +46,18 @@ static void add_separator(struct buf *b, const struct region *r, const struct pi
         buf_add_char(b, ' ');
         return;
     }
-    const int from = r->lines[before->line_to - 1].plain_to;
-    const int to = r->lines[after->line_from].plain_from;
+    int from = r->lines[before->line_to - 1].plain_to;
+    int to = r->lines[after->line_from].plain_from;
     if (from < 0 || to < from || (size_t)to > strlen(plain) || (from == 0 && to == 0)) {
         buf_add_char(b, ' ');
         return;
+    }
+    /* Blanks may count to either line. */
+    while (from > 0 && (plain[from - 1] == ' ' || plain[from - 1] == '\n')) {
+        from--;
+    }
+    while (plain[to] == ' ' || (plain[to] == '\n' && r->kind != REGION_LIST)) {
+        to++;
     }
     buf_add(b, plain + from, (size_t)(to - from));
 }

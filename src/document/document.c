@@ -159,6 +159,7 @@ static enum galley_status deliver_page(struct job *j, struct page_job *p,
             .number = p->number, .status = p->failed, .reason = p->err.msg, .markdown = ""
         };
     }
+    r.page.n_document_pages = j->source.n_pages;
     count_page(j, &r.page);
     if (ev->on_page) {
         ev->on_page(ev->user, &r.page);

@@ -137,7 +137,7 @@ static char *print_json(cJSON *o, const char *before, const char *after)
     return buf_take(&b);
 }
 
-static char *json_begin(const struct galley_source *src)
+static char *json_begin(const struct galley_source *src, int n_pages)
 {
     char sha[HASH_HEX_BYTES];
     hash_sha256_hex(src->bytes, src->n_bytes, sha);
@@ -145,6 +145,7 @@ static char *json_begin(const struct galley_source *src)
     add_string(o, "name", src->name ? src->name : "-");
     add_string(o, "sha256", sha);
     add_count(o, "bytes", (int64_t)src->n_bytes);
+    add_count(o, "pages", n_pages);
     return print_json(o, "{\"source\": ", ",\n\"pages\": [\n");
 }
 
@@ -267,11 +268,11 @@ static char *html_page(const struct galley_page *p)
 
 /* ---- the four formats ---- */
 
-char *render_begin(enum galley_format format, const struct galley_source *src)
+char *render_begin(enum galley_format format, const struct galley_source *src, int n_pages)
 {
     switch (format) {
     case GALLEY_FORMAT_JSON:
-        return json_begin(src);
+        return json_begin(src, n_pages);
     case GALLEY_FORMAT_HTML:
         return html_begin(src);
     default:

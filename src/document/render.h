@@ -9,7 +9,8 @@
 
 #include "src/galley_types.h"
 
-char *render_begin(enum galley_format format, const struct galley_source *src);
+/* n_pages: of the whole document. */
+char *render_begin(enum galley_format format, const struct galley_source *src, int n_pages);
 /* index counts the pages of this output from 0.  page_break: "<!-- page N -->" before each page. */
 char *render_page(enum galley_format format, const struct galley_page *page, int index,
                   bool page_break);

@@ -17,7 +17,7 @@ static char *whole(enum galley_format format, const char *markdown, bool page_br
 {
     const struct galley_stats stats = { .n_pages = 2 };
     const struct galley_page one = page_of(1, markdown), two = page_of(2, "second");
-    char *part[] = { render_begin(format, &source), render_page(format, &one, 0, page_break),
+    char *part[] = { render_begin(format, &source, 2), render_page(format, &one, 0, page_break),
                      render_page(format, &two, 1, page_break), render_end(format, &stats) };
     struct buf b;
     buf_init(&b, 1 << 20);
