@@ -143,6 +143,36 @@ static void test_rewind(void)
     scene_deinit(&s);
 }
 
+/* What a block held before is never read, not even multiplied by zero. */
+static void test_poisoned_cache(void)
+{
+    for (size_t k = 0; k < COUNT(isa_names); k++) {
+        struct device *dev = device_for(isa_names[k], 1);
+        if (!dev) {
+            continue;
+        }
+        device_close(dev);
+        struct scene s;
+        scene_init(&s, isa_names[k], 1);
+        struct kv_pool *kv = pool_for(&s.c, 8);
+        const struct kv_shape *shape = kv_pool_shape(kv);
+        const size_t bytes = (size_t)(8 * kv_block_bytes(shape)) / 2 / (size_t)shape->n_layers;
+        for (int i = 0; i < shape->n_layers; i++) {
+            memset(kv_pool_k(kv, i), 0xff, bytes); /* NaN */
+            memset(kv_pool_v(kv, i), 0xff, bytes);
+        }
+        struct kv_seq seq = { 0 };
+        for (int at = 0; at < s.a.n; at += 9) {
+            const int n = s.a.n - at < 9 ? s.a.n - at : 9;
+            pieces_run(&s.c, kv, &(struct piece){ &s.a, &seq, at, n, s.got_a }, 1, false);
+        }
+        same_rows(&s, s.got_a, s.want_a, 0, s.a.n, "over NaN");
+        kv_seq_clear(kv, &seq);
+        kv_pool_close(kv);
+        scene_deinit(&s);
+    }
+}
+
 /* Threads and instruction sets do not show. */
 static void test_devices(void)
 {
@@ -244,6 +274,7 @@ static void test_bad_checkpoint(void)
 static const struct t_case cases[] = {
     { "chunks", test_chunks },
     { "rewind", test_rewind },
+    { "poisoned_cache", test_poisoned_cache },
     { "devices", test_devices },
     { "steady_state", test_steady_state },
     { "bad_checkpoint", test_bad_checkpoint },

@@ -92,6 +92,36 @@ static void test_batch_invariance(void)
     checkpoint_close(&one);
 }
 
+/* More rows than one slice of the feed-forward: the slices do not show either. */
+static void test_many_rows(void)
+{
+    struct checkpoint c = checkpoint_open(GOLDEN_HF "q25_text", device_for(NULL, 2));
+    const struct hf_vision_config *v = &c.cfg.vision;
+    const struct vision_grid grids[2] = { { 1, 32, 20 }, { 1, 42, 46 } };
+    const size_t width = (size_t)v->out_hidden;
+    const size_t n_in = 3u * (size_t)(v->temporal_patch * v->patch * v->patch);
+    const size_t rows = 32 * 20 + 42 * 46;
+    float *in = mem_many(float, rows *n_in), *all = mem_many(float, rows / 4 * width);
+    float *one = mem_many(float, rows / 4 * width);
+    T_OK(in && all && one);
+    unsigned r = 1;
+    for (size_t i = 0; i < rows * n_in; i++) {
+        r = r * 1664525u + 1013904223u;
+        in[i] = (float)(r >> 16) / 32768.0f - 1.0f;
+    }
+    struct galley_err err = { 0 };
+    T_EQ(vit_encode(c.vit, all, in, grids, 2, &err), GALLEY_OK);
+    const size_t n_first = 32 * 20 / 4;
+    T_EQ(vit_encode(c.vit, one, in, grids, 1, &err), GALLEY_OK);
+    T_OK(memcmp(all, one, n_first * width * sizeof(float)) == 0);
+    T_EQ(vit_encode(c.vit, one, in + 32 * 20 * n_in, grids + 1, 1, &err), GALLEY_OK);
+    T_OK(memcmp(all + n_first * width, one, 42 * 46 / 4 * width * sizeof(float)) == 0);
+    mem_free(in);
+    mem_free(all);
+    mem_free(one);
+    checkpoint_close(&c);
+}
+
 /* Instruction sets give the same bytes: kernels/device.h promises it of every operator. */
 static void test_isa_bits(void)
 {
@@ -203,6 +233,7 @@ static const struct t_case cases[] = {
     { "embeds_hf", test_embeds_hf },
     { "embeds_tiny", test_embeds_tiny },
     { "batch_invariance", test_batch_invariance },
+    { "many_rows", test_many_rows },
     { "isa_bits", test_isa_bits },
     { "steady_state", test_steady_state },
     { "wrong_shape", test_wrong_shape },
