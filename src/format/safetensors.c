@@ -29,18 +29,21 @@ struct safetensors {
 struct dtype_row {
     const char *name;
     unsigned bits;
-    int dtype; /* enum dtype, or -1: listed only */
+    enum dtype dtype; /* DTYPE_COUNT: listed only */
 };
 
 static const struct dtype_row dtypes[] = {
-    { "F32", 32, DTYPE_F32 }, { "F16", 16, DTYPE_F16 }, { "BF16", 16, DTYPE_BF16 },
-    { "F64", 64, -1 },        { "I64", 64, -1 },        { "U64", 64, -1 },
-    { "I32", 32, -1 },        { "U32", 32, -1 },        { "I16", 16, -1 },
-    { "U16", 16, -1 },        { "I8", 8, -1 },          { "U8", 8, -1 },
-    { "BOOL", 8, -1 },        { "F8_E4M3", 8, -1 },     { "F8_E5M2", 8, -1 },
-    { "F8_E8M0", 8, -1 },     { "F8_E4M3FNUZ", 8, -1 }, { "F8_E5M2FNUZ", 8, -1 },
-    { "F4", 4, -1 },          { "F6_E2M3", 6, -1 },     { "F6_E3M2", 6, -1 },
-    { "C64", 64, -1 },
+    { "F32", 32, DTYPE_F32 },          { "F16", 16, DTYPE_F16 },
+    { "BF16", 16, DTYPE_BF16 },        { "F64", 64, DTYPE_COUNT },
+    { "I64", 64, DTYPE_COUNT },        { "U64", 64, DTYPE_COUNT },
+    { "I32", 32, DTYPE_COUNT },        { "U32", 32, DTYPE_COUNT },
+    { "I16", 16, DTYPE_COUNT },        { "U16", 16, DTYPE_COUNT },
+    { "I8", 8, DTYPE_COUNT },          { "U8", 8, DTYPE_COUNT },
+    { "BOOL", 8, DTYPE_COUNT },        { "F8_E4M3", 8, DTYPE_COUNT },
+    { "F8_E5M2", 8, DTYPE_COUNT },     { "F8_E8M0", 8, DTYPE_COUNT },
+    { "F8_E4M3FNUZ", 8, DTYPE_COUNT }, { "F8_E5M2FNUZ", 8, DTYPE_COUNT },
+    { "F4", 4, DTYPE_COUNT },          { "F6_E2M3", 6, DTYPE_COUNT },
+    { "F6_E3M2", 6, DTYPE_COUNT },     { "C64", 64, DTYPE_COUNT },
 };
 
 static const struct dtype_row *lookup_dtype(const char *name)
@@ -84,7 +87,7 @@ static bool shape_product(const cJSON *shape, uint64_t *out)
 static void fill_view(const struct safetensors *s, struct st_entry *e, enum dtype dtype,
                       const cJSON *shape)
 {
-    e->usable = true;
+    e->usable = dtype < DTYPE_COUNT;
     e->view = (struct tensor){ .dtype = dtype, .data = s->data + e->begin };
     const cJSON *dim;
     cJSON_ArrayForEach(dim, shape)
@@ -147,8 +150,9 @@ static enum galley_status read_entry(const struct safetensors *s, const cJSON *i
                               e->name, (unsigned long long)(e->end - e->begin), e->dtype,
                               (unsigned long long)((bits + 7) / 8));
     }
-    if (row->dtype >= 0 && n_dim <= TENSOR_DIM_MAX) {
-        fill_view(s, e, (enum dtype)row->dtype, shape);
+    e->view.dtype = DTYPE_COUNT;
+    if (n_dim <= TENSOR_DIM_MAX) {
+        fill_view(s, e, row->dtype, shape);
     }
     return GALLEY_OK;
 }

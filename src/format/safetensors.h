@@ -21,9 +21,9 @@ struct safetensors;
 struct st_entry {
     const char *name;    /* lent by the file */
     const char *dtype;   /* as written: "F32", "I64", "F8_E4M3" ... */
-    bool usable;         /* F32, F16 or BF16 and at most TENSOR_DIM_MAX dimensions: view is set */
+    bool usable;         /* F32, F16 or BF16 and at most TENSOR_DIM_MAX dimensions */
     uint64_t begin, end; /* bytes, from the start of the data */
-    struct tensor view;  /* zero unless usable */
+    struct tensor view;  /* dtype DTYPE_COUNT unless usable; no shape with too many dimensions */
 };
 
 /* Maps the file; it stays mapped until safetensors_close. */

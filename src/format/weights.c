@@ -261,8 +261,13 @@ const char *weights_name_at(const struct weights *w, int i)
 const struct tensor *weights_tensor_at(const struct weights *w, int i)
 {
     assert(i >= 0 && i < w->n_items);
-    const struct st_entry *e = w->items[i].entry;
-    return e->usable ? &e->view : NULL;
+    return &w->items[i].entry->view;
+}
+
+const char *weights_dtype_at(const struct weights *w, int i)
+{
+    assert(i >= 0 && i < w->n_items);
+    return w->items[i].entry->dtype;
 }
 
 static void shape_text(char out[SHAPE_TEXT], int n_dim, const int64_t *shape)

@@ -21,10 +21,12 @@ GALLEY_MUST_USE enum galley_status weights_open(struct weights **out, const char
 void weights_close(struct weights *w);
 
 int weights_count(const struct weights *w);
-/* i-th tensor in name order: lends name and view.  The view is NULL when its dtype is not F32,
- * F16 or BF16 or it has too many dimensions: such tensors are listed, and a lookup refuses them. */
+/* i-th tensor in name order: lends name, view and dtype as written in the file.  The view's dtype
+ * is DTYPE_COUNT when it is none of F32, F16 and BF16 or there are too many dimensions: such
+ * tensors are listed, and a lookup refuses them. */
 const char *weights_name_at(const struct weights *w, int i);
 const struct tensor *weights_tensor_at(const struct weights *w, int i);
+const char *weights_dtype_at(const struct weights *w, int i);
 
 /* Lends the tensor and marks it used; its shape must be exactly shape[0..n_dim).
  * Missing or different: one sentence naming the tensor, both shapes and the file. */

@@ -191,7 +191,10 @@ static void shards_and_forgotten_tensors(void)
     T_EQ(weights_count(w), 3);
     T_STR(weights_name_at(w, 2), "mtp");
     T_OK(weights_has(w, "mtp") && weights_has(w, "b") && !weights_has(w, "c"));
-    T_OK(weights_tensor_at(w, 0) && !weights_tensor_at(w, 1));
+    T_EQ(weights_tensor_at(w, 0)->dtype, DTYPE_F32);
+    T_EQ(weights_tensor_at(w, 1)->dtype, DTYPE_COUNT);
+    T_EQ(weights_tensor_at(w, 1)->shape[0], 4);
+    T_STR(weights_dtype_at(w, 1), "I8");
 
     const struct tensor *t;
     const int64_t two = 2, one = 1, pair[2] = { 2, 1 };
