@@ -17,6 +17,7 @@
 #define SKEW_MIN       0.1f  /* degrees */
 #define SKEW_CONF      2.5f
 #define STRIP_X_HEIGHT 14   /* a strip is so many x-heights high: five or six lines */
+#define RULE_NEAR      3.0f /* pt */
 #define PICTURE_CONF   0.6f /* words that mean less and lie in a picture are not text */
 
 struct ocr {
@@ -311,6 +312,41 @@ static void drop_picture_text(struct page *p)
     p->n_glyphs = n;
 }
 
+static bool is_white(const struct page *p, int i)
+{
+    return i < 0 || i >= p->n_glyphs || p->glyphs[i].cp <= ' ';
+}
+
+static bool on_rule(const struct page *p, const struct glyph *g)
+{
+    const float x = (g->box.x0 + g->box.x1) / 2, y = (g->box.y0 + g->box.y1) / 2;
+    for (int i = 0; i < p->n_rules; i++) {
+        const struct box *r = &p->rules[i].box;
+        if (p->rules[i].vertical && x > r->x0 - RULE_NEAR && x < r->x1 + RULE_NEAR && y > r->y0 &&
+            y < r->y1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The rule between two cells reads as a bar: it is known as a rule already. */
+static void drop_bars(struct page *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->n_glyphs; i++) {
+        const struct glyph *g = &p->glyphs[i];
+        const uint32_t cp = g->cp;
+        if ((cp == '|' || cp == '[' || cp == ']' || cp == '!' || cp == 'I') && is_white(p, i - 1) &&
+            is_white(p, i + 1) && on_rule(p, g)) {
+            i += i + 1 < p->n_glyphs && p->glyphs[i + 1].cp == ' '; /* its space goes as well */
+            continue;
+        }
+        p->glyphs[n++] = *g;
+    }
+    p->n_glyphs = n;
+}
+
 static enum galley_status find_pixels(struct ocr *o, struct page *p, struct galley_err *err)
 {
     double t = clock_seconds();
@@ -324,6 +360,7 @@ static enum galley_status find_pixels(struct ocr *o, struct page *p, struct gall
     }
     drop_picture_rules(p);
     drop_picture_text(p);
+    drop_bars(p);
     o->times.pixels = lap(&t);
     return GALLEY_OK;
 }
