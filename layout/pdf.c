@@ -218,7 +218,7 @@ static int child_spawn(struct pdf *p, int socket)
 /* Says how the child ended; `what` is the work it had. */
 static enum galley_status child_lost(struct pdf *p, const char *what, struct galley_err *err)
 {
-    /* Reaped without a kill first if it is already dead: then the status tells why. */
+    /* A child that is dead already keeps its own status whatever we send it. */
     const int status = child_end(p);
     if (WIFSIGNALED(status)) {
         return galley_err_set(err, GALLEY_EINPUT, "%s: galley-pdf ended by signal %d", what,
@@ -633,6 +633,7 @@ void pdf_close(struct pdf *p)
     child_end(p);
     fd_close(&p->bytes_fd);
     fd_close(&p->wake_fd);
+    explicit_bzero(p->password, sizeof p->password);
     mem_free(p->helper);
     mem_free(p);
 }

@@ -237,7 +237,9 @@ int main(int argc, char **argv)
         return 2;
     }
     GBytes *bytes = document_bytes();
-    if (!bytes || !watch_socket() || !sandbox_limit(strtoull(argv[1], NULL, 10))) {
+    /* The document's own mapping does not count. */
+    const uint64_t memory = strtoull(argv[1], NULL, 10) + (bytes ? g_bytes_get_size(bytes) : 0);
+    if (!bytes || !watch_socket() || !sandbox_limit(memory)) {
         reply_fail(&ready, GALLEY_EIO, "cannot set resource limits");
         reply_send(&ready, -1);
         return 3;

@@ -48,7 +48,7 @@ static bool limit_set(int what, rlim_t value)
 bool sandbox_limit(uint64_t memory_bytes)
 {
     /* Sanitizers reserve terabytes of address space. */
-    const bool ok = SANITIZED || memory_bytes == 0 || limit_set(RLIMIT_AS, memory_bytes);
+    const bool ok = SANITIZED || limit_set(RLIMIT_AS, memory_bytes);
     /* FSIZE bounds the memfd of a page; the processor time is set and renewed by the library. */
     return ok && limit_set(RLIMIT_CORE, 0) && limit_set(RLIMIT_FSIZE, (rlim_t)1 << 30) &&
            prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;

@@ -62,7 +62,9 @@ static bool font_hidden(const char *name)
 
 /* --- where ink is --- */
 
-#define CELL 16.0f
+#define CELL        16.0f
+#define COVERS_LOOK 200 /* pictures after a glyph that may bury it */
+#define INKS_LOOK   256 /* candidates before the best so far is good enough */
 
 /* Drawn glyph origins by cell of CELL points: first[c] .. first[c + 1] index order[]. */
 struct ink_map {
@@ -111,7 +113,8 @@ static void ink_map_deinit(struct ink_map *m)
 /* True when an opaque picture drawn after the glyph covers it. */
 static bool ink_buried(const struct drawing *d, const struct ink *ink)
 {
-    for (size_t i = (size_t)ink->n_pictures; i < d->n_covers; i++) {
+    const size_t from = (size_t)ink->n_pictures;
+    for (size_t i = from; i < d->n_covers && i < from + COVERS_LOOK; i++) {
         const struct box b = d->covers[i].box;
         if (d->covers[i].opaque && ink->x >= b.x0 && ink->x <= b.x1 && ink->y >= b.y0 &&
             ink->y <= b.y1) {
@@ -126,6 +129,7 @@ static const struct ink *ink_in(const struct ink_map *m, const struct box *b, fl
 {
     const struct ink *best = NULL;
     float best_distance = INFINITY;
+    int n_looked = 0;
     const float cx = (b->x0 + b->x1) / 2, cy = (b->y0 + b->y1) / 2;
     const int from = cell_of(m, b->x0 - by, b->y0 - by), to = cell_of(m, b->x1 + by, b->y1 + by);
     for (int y = from / m->n_x; y <= to / m->n_x; y++) {
@@ -133,6 +137,9 @@ static const struct ink *ink_in(const struct ink_map *m, const struct box *b, fl
             const int c = y * m->n_x + x;
             for (uint32_t k = m->first[c]; k < m->first[c + 1]; k++) {
                 const struct ink *ink = &m->d->inks[m->order[k]];
+                if (best && ++n_looked > INKS_LOOK) {
+                    return best;
+                }
                 const float distance = hypotf(ink->x - cx, ink->y - cy);
                 if (ink->x >= b->x0 - by && ink->x <= b->x1 + by && ink->y >= b->y0 - by &&
                     ink->y <= b->y1 + by && distance < best_distance && !ink_buried(m->d, ink)) {
