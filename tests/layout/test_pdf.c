@@ -374,7 +374,7 @@ static void links_inside(void)
 
 /* Right-to-left words: the string carries controls, the boxes do not; Hebrew alef-bet-gimel drawn
  * from the right must read alef first, and alef's box must lie rightmost. */
-static void text_right_to_left(void)
+static void right_to_left_beside(const char *latin)
 {
     static struct pdf_writer w;
     static const char map[] =
@@ -382,8 +382,9 @@ static void text_right_to_left(void)
         "begincodespacerange <00> <ff> endcodespacerange 3 beginbfchar <41> <05D0> <42> <05D1> "
         "<43> <05D2> endbfchar endcmap end end";
     /* visual order: gimel (C) left, alef (A) right, then a Latin word */
-    static const char text[] =
-        "BT /F 20 Tf 100 500 Td (CBA) Tj ET BT /L 20 Tf 200 500 Td (xyz) Tj ET";
+    char text[256];
+    snprintf(text, sizeof text,
+             "BT /F 20 Tf 100 500 Td (CBA) Tj ET BT /L 20 Tf 200 500 Td (%s) Tj ET", latin);
     pdf_write_begin(&w);
     pdf_write_object(&w, "<</Type/Catalog/Pages 2 0 R>>");
     pdf_write_object(&w, "<</Type/Pages/Kids[3 0 R]/Count 1>>");
@@ -413,6 +414,12 @@ static void text_right_to_left(void)
     page_free(p);
     pdf_close(pdf);
     pdf_write_free(&w);
+}
+
+static void text_right_to_left(void)
+{
+    right_to_left_beside("xyz");                      /* a page mostly right to left */
+    right_to_left_beside("xyz and many other words"); /* and one mostly left to right */
 }
 
 /* A form drawn as a half-transparent group, shifted by (50, 60); a Type 3 font; a tiling pattern; a
