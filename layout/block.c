@@ -75,6 +75,13 @@ static bool starts_upper(const struct flow *f, const struct line *l)
     return !cp_is_lower(cp) && cp != ',' && cp != ')';
 }
 
+/* Dots between an entry and its page. */
+static bool line_has_leader(const struct line *l)
+{
+    return strstr(l->text, ". . . . .") || strstr(l->text, ".....") ||
+           strstr(l->text, "\xe2\x80\xa6\xe2\x80\xa6");
+}
+
 /* Does another piece stand on the item's row? */
 static bool row_has_peer(const struct flow *f, int32_t i)
 {
@@ -86,6 +93,19 @@ static bool row_has_peer(const struct flow *f, int32_t i)
         }
     }
     return false;
+}
+
+/* Rows of labels and values below each other; a total may be larger and stand off a little. */
+static bool rows_follow(const struct flow *f, int32_t i)
+{
+    const struct line *a = item_line(f, i), *b = item_line(f, i + 1);
+    if (!a || !b || f->items[i].group != f->items[i + 1].group || same_row(a, b) ||
+        b->marker.kind != MARKER_NONE) {
+        return false;
+    }
+    const float em = fmaxf(a->size, b->size);
+    return fabsf(a->size - b->size) < 0.25f * em && b->baseline - a->baseline < 1.9f * em &&
+           row_has_peer(f, i) && row_has_peer(f, i + 1);
 }
 
 /* Once one line of a block of short lines ends where it wants, all do. */
@@ -116,15 +136,19 @@ static bool weight_changes(const struct flow *f, const struct line *a, const str
 static bool paragraph_breaks(const struct flow *f, const struct run *runs, int32_t i0, int32_t i)
 {
     const struct line *a = item_line(f, i), *b = item_line(f, i + 1);
+    if (rows_follow(f, i)) {
+        f->hard[i] = true; /* rows of labels and values keep their line ends */
+        return false;
+    }
     if (!lines_adjoin(f, i)) {
         return true;
     }
+    if (line_has_leader(a) || line_has_leader(b)) {
+        f->hard[i] = true; /* a contents page */
+        return false;
+    }
     if (same_row(a, b)) {
         return b->box.x0 - a->box.x1 > 12 * a->size;
-    }
-    if (b->marker.kind == MARKER_NONE && row_has_peer(f, i) && row_has_peer(f, i + 1)) {
-        f->hard[i] = true; /* rows of labels and values keep their line ends */
-        return false;
     }
     if (b->marker.kind != MARKER_NONE || weight_changes(f, a, b)) {
         return true;
@@ -232,7 +256,8 @@ static int32_t line_block(struct flow *f, struct history *h, const struct run *r
     const struct line *l = item_line(f, i);
     if (l->mono) {
         const int32_t n = code_extent(f, i);
-        if (n >= 2) {
+        const float indent = l->box.x0 - f->groups[f->items[i].group].left;
+        if (n >= 2 || (n == 1 && indent > 1.5f * l->size && l->marker.kind == MARKER_NONE)) {
             block_add(f, REGION_CODE, i, n);
             return n;
         }

@@ -55,21 +55,20 @@ static void lines_mark_settle(struct region *r)
     }
 }
 
+/* A slant that nearly the whole block has is its style and no emphasis; bold always is. */
 static uint8_t own_style(const struct flow *f, const struct block *b)
 {
-    int32_t n = 0, bold = 0, italic = 0, mono = 0;
+    int32_t n = 0, italic = 0, mono = 0;
     for (int32_t i = 0; i < b->n_items; i++) {
         const struct line *l = block_line(f, b, i);
         for (int32_t k = 0; k < l->n_words; k++) {
             const struct word *w = &f->words[l->word0 + k];
             n += w->n_chars;
-            bold += w->flags & RUN_BOLD ? w->n_chars : 0;
             italic += w->flags & RUN_ITALIC ? w->n_chars : 0;
             mono += w->flags & RUN_MONO ? w->n_chars : 0;
         }
     }
     uint8_t s = 0;
-    s |= bold * 10 > n * 6 && bold < n ? RUN_BOLD : 0; /* all bold is a label: shown */
     s |= italic * 10 > n * 6 ? RUN_ITALIC : 0;
     s |= mono * 10 > n * 6 ? RUN_MONO : 0;
     return s;

@@ -128,11 +128,70 @@ static bool figure_grow_labels(struct flow *f, struct figure *fig)
     return grew;
 }
 
+/* Bars of one chart are parts of what stands above one caption. */
+static struct figure *figures_of_caption(struct flow *f, const struct line *cap)
+{
+    struct figure *first = NULL;
+    for (int32_t i = 0; i < f->n_figures;) {
+        struct figure *g = &f->figures[i];
+        const float gap = cap->box.y0 - g->box.y1;
+        if (box_overlap_x(&g->box, &cap->box) <= 0 || gap < -f->em || gap > 4 * f->em) {
+            i++;
+        } else if (!first) {
+            first = g;
+            i++;
+        } else if (near_by(&first->box, &g->box, 3 * f->em, f->em)) {
+            box_grow(&first->box, &g->box);
+            f->figures[i] = f->figures[--f->n_figures];
+        } else {
+            i++;
+        }
+    }
+    return first;
+}
+
+static bool line_is_label(const struct line *l)
+{
+    return l->role == LINE_BODY && l->n_words <= 4 && l->n_chars <= 30 && l->marker.kind == 0;
+}
+
+/* Short pieces around a captioned chart, down to its caption, are its labels. */
+static void caption_absorb(struct flow *f, const struct line *cap)
+{
+    struct figure *fig = figures_of_caption(f, cap);
+    if (!fig) {
+        return;
+    }
+    const float em = f->em;
+    bool table;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int32_t i = 0; i < f->n_lines; i++) {
+            struct line *l = &f->lines[i];
+            const bool number = l->n_digits > 0 && l->n_letters == 0;
+            const float h = l->box.y1 - l->box.y0;
+            if (!line_is_label(l) || !near_by(&fig->box, &l->box, 3 * em, 1.2f * em) ||
+                l->box.y1 > cap->box.y0 + 1 || caption_starts(l->text, &table) ||
+                !(number || h < 0.95f * em)) {
+                continue;
+            }
+            l->role = LINE_FIGURE;
+            box_grow(&fig->box, &l->box);
+        }
+    }
+}
+
 void figures_absorb(struct flow *f)
 {
+    bool table;
+    for (int32_t i = 0, n = 0; f->ocr && i < f->n_lines && n < 50 && !f->failed; i++) {
+        if (caption_starts(f->lines[i].text, &table) && !table) {
+            caption_absorb(f, &f->lines[i]);
+            n++;
+        }
+    }
     for (int32_t i = 0; i < f->n_figures && i < 50 && !f->failed; i++) {
         struct figure *fig = &f->figures[i];
-        if (!fig->vector) {
+        if (!fig->vector && !f->ocr) {
             continue;
         }
         figure_grow_rules(f, fig);

@@ -144,7 +144,39 @@ static float evidence_around(const struct flow *f, const struct history *h, int3
     return score;
 }
 
-struct heading heading_at(const struct flow *f, const struct history *h, int32_t i)
+/* "2.1 Queries" in the body's own type: only the number and the space around it tell. */
+static bool numbered_alone(const struct flow *f, const struct history *h, int32_t i)
+{
+    const struct line *l = item_line(f, i);
+    const uint32_t end = line_last_cp(f, l);
+    const struct line *below = item_line(f, i + 1), *above = item_line(f, i - 1);
+    const struct group *g = &f->groups[f->items[i].group];
+    if (numbering_depth(l->text) < 2 || l->n_words > 10 || cp_ends_sentence(end) || end == ',' ||
+        l->n_letters < 3 || !below || peer_on_row(f, i) || l->size < 0.93f * history_body_size(h)) {
+        return false;
+    }
+    const bool top = !above || f->items[i - 1].group != f->items[i].group;
+    const float gap = top ? 1e9f : l->baseline - above->baseline;
+    return gap > 1.25f * g->pitch * l->size && l->box.x1 - l->box.x0 < 0.75f * (g->right - g->left);
+}
+
+/* Numbering binds levels: all headings of one depth share the level of the first. */
+static int level_bind(struct history *h, int depth, int level)
+{
+    if (depth <= 0 || depth >= HISTORY_DEPTHS) {
+        return level;
+    }
+    const int parent = h->depth_level[depth - 1];
+    if (depth > 1 && parent > 0 && level <= parent) {
+        level = parent + 1;
+    }
+    if (h->depth_level[depth] == 0) {
+        h->depth_level[depth] = level < 6 ? level : 6;
+    }
+    return h->depth_level[depth];
+}
+
+struct heading heading_at(const struct flow *f, struct history *h, int32_t i)
 {
     struct heading out = { 0 };
     const struct line *l = item_line(f, i);
@@ -152,8 +184,10 @@ struct heading heading_at(const struct flow *f, const struct history *h, int32_t
     const bool body_bold = history_body_bold(h);
     const float least = l->ocr ? 1.2f : 1.12f;
     if (ratio < least && (!l->bold || body_bold || l->ocr || ratio < 0.93f)) {
-        /* Small or plain: only all capitals or a section number could save it, and those are
-         * too weak alone. */
+        if (numbered_alone(f, h, i)) {
+            const int depth = numbering_depth(l->text);
+            out = (struct heading){ 1, level_bind(h, depth, depth < 5 ? depth + 1 : 6), 0.55f };
+        }
         return out;
     }
     int32_t n_words, n_chars;
@@ -181,6 +215,6 @@ struct heading heading_at(const struct flow *f, const struct history *h, int32_t
     }
     out.n_items = n;
     out.score = fminf(1, score);
-    out.level = history_level(h, l->size, l->bold, l->ocr);
+    out.level = level_bind(h, depth, history_level(h, l->size, l->bold, l->ocr));
     return out;
 }

@@ -1,7 +1,6 @@
 /* history.c - document-wide statistics. */
 #include "layout/history.h"
 
-#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -14,7 +13,6 @@
 bool history_init(struct history *h)
 {
     memset(h, 0, sizeof(*h));
-    h->number_offset = INT32_MIN;
     h->cap_lexicon = LEXICON_CAP;
     h->lexicon = mem_many(uint64_t, h->cap_lexicon);
     h->chrome = mem_many(struct chrome_key, HISTORY_CHROME);

@@ -12,6 +12,7 @@
 
 #define HISTORY_STYLES 64
 #define HISTORY_CHROME 2048
+#define HISTORY_DEPTHS 8
 
 /* Text of one size (half points) and weight. */
 struct style {
@@ -41,8 +42,7 @@ struct history {
     int32_t seen_to; /* pages [0, seen_to) have been counted */
     int32_t n_seen;
     int32_t n_pages;
-    int32_t last_number;   /* ordered list open at the last page's end; 0: none */
-    int32_t number_offset; /* printed page number - page index; INT32_MIN: unknown */
+    int depth_level[HISTORY_DEPTHS]; /* level of headings numbered 1, 1.1 ...; 0: none yet */
 };
 
 bool history_init(struct history *h);

@@ -265,11 +265,37 @@ static void pen_word(struct pen *p, const struct word *w, int32_t n_chars, bool 
     word_text(p, w, n_chars, alone);
 }
 
+/* Words from i on that are only dots: the leader of a contents line. */
+static int32_t leader_extent(const struct pen *p, const struct line *l, int32_t i)
+{
+    int32_t n = 0, dots = 0;
+    for (; i + n < l->n_words; n++) {
+        const struct word *w = &p->f->words[l->word0 + i + n];
+        for (int32_t k = 0; k < w->n_chars; k++) {
+            const uint32_t cp = p->f->chars[w->char0 + k].cp;
+            if (cp != '.' && cp != 0x2026 && cp != 0xb7) {
+                return dots >= 5 ? n : 0;
+            }
+            dots += cp == 0x2026 ? 3 : 1;
+        }
+    }
+    return dots >= 5 ? n : 0;
+}
+
 void pen_line(struct pen *p, const struct line *l, int32_t from, enum join after, bool last)
 {
     for (int32_t i = from; i < l->n_words; i++) {
+        const int32_t leader = i > from ? leader_extent(p, l, i) : 0;
+        if (leader > 0 && i + leader < l->n_words) {
+            style_close(p);
+            pen_mark(p, " ...");
+            i += leader - 1;
+            p->after_leader = true;
+            continue;
+        }
         const struct word *w = &p->f->words[l->word0 + i];
-        const bool space = i == from ? p->pending_space : w->space;
+        const bool space = i == from ? p->pending_space : w->space || p->after_leader;
+        p->after_leader = false;
         const bool ends = i + 1 == l->n_words;
         const bool alone = ends ? after == JOIN_SPACE && !last : w[1].space;
         int32_t n = w->n_chars;

@@ -26,6 +26,7 @@ struct pen {
     bool open_link;
     bool fresh; /* at the start of a line */
     bool pending_space;
+    bool after_leader;
 };
 
 void pen_init(struct pen *p, const struct flow *f, const struct history *h);

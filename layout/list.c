@@ -21,6 +21,13 @@ static bool cp_is_bullet(uint32_t cp)
     return false;
 }
 
+/* What recognisers make of a bullet. */
+static bool cp_is_misread_bullet(uint32_t cp)
+{
+    return cp == 0xa2 || cp == 0xab || cp == 0xbb || cp == 0xb0 || cp == 0xae || cp == 0xa9 ||
+           cp == 0x2019 || cp == 'e' || cp == '~' || cp == '>';
+}
+
 static bool cp_is_dash(uint32_t cp)
 {
     return cp == '-' || cp == '*' || cp == 0x2013 || cp == 0x2014 || cp == 0x2212;
@@ -119,6 +126,12 @@ static void marker_parse(const struct flow *f, struct line *l)
         m->style = cp_is_dash(last) ? 2 : 1;
         return;
     }
+    if (f->ocr && h.n == 1 && cp_is_misread_bullet(last) &&
+        next->box.x0 - f->words[l->word0].box.x1 > 0.35f * l->size) {
+        m->kind = MARKER_BULLET;
+        m->style = 1;
+        return;
+    }
     if (h.n == 1 && last == 'o' && next->box.x0 - f->words[l->word0].box.x1 > 0.7f * l->size) {
         m->kind = MARKER_BULLET;
         m->style = 1;
@@ -213,7 +226,8 @@ static bool line_continues_item(const struct flow *f, const struct line *prev, c
 {
     const float em = l->size;
     const float gap = l->baseline - prev->baseline;
-    if (gap > 1.75f * em || gap < 0.2f * em || fabsf(l->size - mark->size) > 0.12f * em) {
+    if (gap > 1.75f * fmaxf(em, mark->size) || gap < 0.2f * em ||
+        fabsf(l->size - mark->size) > (l->ocr ? 0.45f : 0.12f) * fmaxf(em, mark->size)) {
         return false;
     }
     if (fabsf(l->box.x0 - mark->marker.text_x) < 0.45f * em + 1) {
@@ -245,7 +259,7 @@ int32_t list_extent(const struct flow *f, int32_t i0)
             const float dx = l->marker.x - first->marker.x;
             const bool sibling = fabsf(dx) <= 0.8f * em;
             if (dx < -0.8f * em || l->baseline - prev->baseline > 3.2f * em ||
-                fabsf(l->size - first->size) > 0.15f * em ||
+                fabsf(l->size - first->size) > (l->ocr ? 0.45f : 0.15f) * em ||
                 (sibling && l->marker.kind != first->marker.kind)) {
                 break;
             }

@@ -23,11 +23,27 @@ struct table *table_add(struct flow *f)
     return t;
 }
 
+/* Recognisers read pieces of the rules as bars. */
+static int32_t bars_drop(const struct flow *f, struct word **words, int32_t n)
+{
+    int32_t m = 0;
+    for (int32_t i = 0; i < n; i++) {
+        const uint32_t cp = f->chars[words[i]->char0].cp;
+        if (words[i]->n_chars != 1 || (cp != '|' && cp != '[' && cp != ']' && cp != '_')) {
+            words[m++] = words[i];
+        }
+    }
+    return m;
+}
+
 void table_cell_fill(struct flow *f, struct table *t, struct cell *c, struct word **words,
                      int32_t n)
 {
     struct line *lines = NULL;
     c->lines = NULL;
+    if (f->ocr) {
+        n = bars_drop(f, words, n);
+    }
     c->n_lines = n > 0 ? lines_of_words(f, words, n, &lines) : 0;
     if (f->failed) {
         return;
