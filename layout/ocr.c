@@ -234,7 +234,7 @@ static enum galley_status read_text(struct ocr *o, const struct ocr_look *look, 
     o->times.input = lap(&t);
     const double load = o->reader.load_seconds;
     enum galley_status rc = gray ? ocr_reader_read(&o->reader, gray, 0, 0, err) : no_memory(p, err);
-    if (!rc && !ocr_words(p, o->reader.text, 1 / (zoom * p->scale))) {
+    if (!rc && !ocr_words(p, o->reader.text, gray, 1 / (zoom * p->scale))) {
         rc = no_memory(p, err);
     }
     pixDestroy(&gray);

@@ -39,7 +39,7 @@ struct Pix *ocr_input(const struct image *im, float scale, int x_height, float *
 
 /* --- ocr_words.c: Tesseract's result becomes glyphs --- */
 
-/* to_pt: points per pixel of the picture that was read.  False when memory is short. */
-bool ocr_words(struct page *p, struct TessBaseAPI *reader, float to_pt);
+/* gray is the picture that was read, to_pt its points per pixel.  False when memory is short. */
+bool ocr_words(struct page *p, struct TessBaseAPI *reader, struct Pix *gray, float to_pt);
 
 #endif

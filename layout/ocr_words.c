@@ -24,6 +24,8 @@
 #define CAP_SHARE    0.71f /* of the em above the baseline: capitals, digits, b d f h k l */
 #define X_SHARE      0.50f
 #define CJK_SHARE    0.90f /* of the em: height of the ink of a Hangul or Han character */
+#define INK_LEVEL    128
+#define BOLD         1.3f  /* times the stroke of most print */
 #define ASCENT       0.80f /* glyph boxes */
 #define DESCENT      0.22f
 #define SIZE_STEP    0.11f /* sizes that near are one size: scans jitter */
@@ -43,7 +45,8 @@ struct word {
 struct line {
     struct word *words;
     int n, cap;
-    float size; /* pixels */
+    float size;   /* pixels */
+    float stroke; /* em */
     int angle;
     bool ends_paragraph;
     char *text; /* Tesseract's, with its spaces; NULL between lines */
@@ -54,6 +57,7 @@ struct line {
 struct sink {
     struct page *page;
     int glyph_cap, run_cap;
+    float *strokes; /* [run_cap] of the line that each run belongs to, in em; 0 unknown */
     float to_pt;
     bool failed;
 };
@@ -264,6 +268,50 @@ static float line_em(const struct line *l)
     return fmaxf(em[n / 2], 1);
 }
 
+/* --- weight of print --- */
+
+/* Twice the ink over its outline is the width of a stroke, in pixels; 0 without ink. */
+static float stroke_width(struct Pix *gray, const struct word *w)
+{
+    const int x0 = (int)fmaxf(w->x0, 1), x1 = (int)fminf(w->x1, (float)pixGetWidth(gray) - 1);
+    const int y0 = (int)fmaxf(w->y0, 1), y1 = (int)fminf(w->y1, (float)pixGetHeight(gray) - 1);
+    const size_t wpl = (size_t)pixGetWpl(gray);
+    int n_ink = 0, n_edge = 0;
+    for (int y = y0; y < y1; y++) {
+        const l_uint32 *row = pixGetData(gray) + (size_t)y * wpl;
+        for (int x = x0; x < x1; x++) {
+            if (GET_DATA_BYTE(row, x) >= INK_LEVEL) {
+                continue;
+            }
+            n_ink++;
+            n_edge += GET_DATA_BYTE(row, x - 1) >= INK_LEVEL ||
+                      GET_DATA_BYTE(row, x + 1) >= INK_LEVEL ||
+                      GET_DATA_BYTE(row - wpl, x) >= INK_LEVEL ||
+                      GET_DATA_BYTE(row + wpl, x) >= INK_LEVEL;
+        }
+    }
+    return n_edge > 0 ? 2 * (float)n_ink / (float)n_edge : 0;
+}
+
+/* Mean over the Latin words of three letters and more; shorter ones and other scripts say too
+ * little. */
+static void line_weigh(struct line *l, struct Pix *gray)
+{
+    float sum = 0, n = 0;
+    for (int i = 0; i < l->n; i++) {
+        const struct word *w = &l->words[i];
+        int n_letters = 0;
+        for (int k = 0; k < w->n_cp; k++) {
+            n_letters += is_low(w->cp[k]) || is_tall(w->cp[k]);
+        }
+        if (n_letters >= 3 && l->angle == 0) {
+            sum += stroke_width(gray, w) * (float)n_letters;
+            n += (float)n_letters;
+        }
+    }
+    l->stroke = n > 0 ? sum / n / l->size : 0;
+}
+
 /* --- glyphs --- */
 
 static int sink_run(struct sink *s, const struct line *l, const struct word *w)
@@ -272,13 +320,16 @@ static int sink_run(struct sink *s, const struct line *l, const struct word *w)
     if (p->n_runs == s->run_cap) {
         const int cap = s->run_cap ? s->run_cap * 2 : 64;
         struct text_run *more = mem_resize_array(p->runs, (size_t)cap, sizeof *more);
-        if (!more) {
+        float *strokes = mem_resize_array(s->strokes, (size_t)cap, sizeof *strokes);
+        p->runs = more ? more : p->runs;
+        s->strokes = strokes ? strokes : s->strokes;
+        if (!more || !strokes) {
             s->failed = true;
             return 0;
         }
-        p->runs = more;
         s->run_cap = cap;
     }
+    s->strokes[p->n_runs] = l->stroke;
     p->runs[p->n_runs] = (struct text_run){ .size = l->size * s->to_pt,
                                             .flags = RUN_OCR,
                                             .conf = fminf(fmaxf(w->conf / 100, 0), 1),
@@ -406,9 +457,10 @@ static bool is_pronoun(const struct word *w, float em)
 }
 
 /* Settles what the line's size was needed for; what is noise goes. */
-static void line_settle(struct line *l)
+static void line_settle(struct line *l, struct Pix *gray)
 {
     l->size = line_em(l);
+    line_weigh(l, gray);
     if (is_bullet(l)) {
         l->words[0].cp[0] = 0x2022;
         l->words[0].noise = false;
@@ -516,7 +568,48 @@ static bool snap_sizes(struct page *p)
     return true;
 }
 
-bool ocr_words(struct page *p, struct TessBaseAPI *reader, float to_pt)
+struct weight {
+    float stroke;
+    int n;
+};
+
+static int compare_weights(const void *a, const void *b)
+{
+    const float x = ((const struct weight *)a)->stroke, y = ((const struct weight *)b)->stroke;
+    return (x > y) - (x < y);
+}
+
+/* Lines whose strokes are clearly wider than those of most glyphs are bold.  A page that is bold
+ * all over is not. */
+static bool mark_bold(struct sink *s)
+{
+    struct page *p = s->page;
+    struct weight *w = mem_zero_array((size_t)p->n_runs + 1, sizeof *w);
+    if (!w) {
+        return false;
+    }
+    for (int i = 0; i < p->n_runs; i++) {
+        w[i].stroke = s->strokes[i];
+    }
+    int n = 0, seen = 0, m = 0;
+    for (int i = 0; i < p->n_glyphs; i++) {
+        const int known = s->strokes[p->glyphs[i].run] > 0;
+        w[p->glyphs[i].run].n += known;
+        n += known;
+    }
+    qsort(w, (size_t)p->n_runs, sizeof *w, compare_weights);
+    while (m < p->n_runs && (seen += w[m].n) * 2 < n) {
+        m++;
+    }
+    const float median = m < p->n_runs ? w[m].stroke : 0;
+    for (int i = 0; i < p->n_runs && median > 0; i++) {
+        p->runs[i].flags |= s->strokes[i] > BOLD * median ? RUN_BOLD : 0;
+    }
+    mem_free(w);
+    return true;
+}
+
+bool ocr_words(struct page *p, struct TessBaseAPI *reader, struct Pix *gray, float to_pt)
 {
     TessResultIterator *it = TessBaseAPIGetIterator(reader);
     if (!it) {
@@ -537,7 +630,7 @@ bool ocr_words(struct page *p, struct TessBaseAPI *reader, float to_pt)
         if (last) {
             line.angle = line_angle(it);
             line.ends_paragraph = TessPageIteratorIsAtFinalElement(at, RIL_PARA, RIL_WORD);
-            line_settle(&line);
+            line_settle(&line, gray);
             if (line_is_print(&line)) {
                 emit_line(&sink, &line);
             }
@@ -550,5 +643,7 @@ bool ocr_words(struct page *p, struct TessBaseAPI *reader, float to_pt)
     TessDeleteText(line.text);
     mem_free(line.words);
     TessResultIteratorDelete(it);
-    return !sink.failed && snap_sizes(p);
+    const bool ok = !sink.failed && snap_sizes(p) && mark_bold(&sink);
+    mem_free(sink.strokes);
+    return ok;
 }

@@ -165,6 +165,8 @@ static void check_frame(const struct page *p, double tolerance)
     T_NEAR(p->runs[last->run].size, 11, 11 * tolerance);
     T_NEAR(p->runs[title->run].size, 16, 16 * tolerance);
     T_OK(p->runs[most->run].conf > 0.8f);
+    T_OK(p->runs[title->run].flags & RUN_BOLD); /* drawn in DejaVu Sans Bold */
+    T_OK(!(p->runs[most->run].flags & RUN_BOLD) && !(p->runs[last->run].flags & RUN_BOLD));
 }
 
 static void test_plain(void)
