@@ -82,7 +82,7 @@ static void print_facts(const char *dir, const struct model_facts *f, const stru
     printf("\n");
     for (int i = 0; i < f->n_tensors; i++) {
         const struct tensor *x = weights_tensor_at(w, i);
-        printf("%-60s %-5s [", weights_name_at(w, i), dtype_name(x->dtype));
+        printf("%-60s %-5s [", weights_name_at(w, i), weights_dtype_at(w, i));
         for (int d = 0; d < x->n_dim; d++) {
             printf("%s%lld", d ? ", " : "", (long long)x->shape[d]);
         }
@@ -111,7 +111,7 @@ static void print_json(const struct model_facts *f, const struct weights *w)
         const struct tensor *x = weights_tensor_at(w, i);
         cJSON *e = cJSON_CreateObject();
         cJSON_AddStringToObject(e, "name", weights_name_at(w, i));
-        cJSON_AddStringToObject(e, "dtype", dtype_name(x->dtype));
+        cJSON_AddStringToObject(e, "dtype", weights_dtype_at(w, i));
         cJSON *shape = cJSON_AddArrayToObject(e, "shape");
         for (int d = 0; d < x->n_dim; d++) {
             cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)x->shape[d]));

@@ -186,8 +186,8 @@ static void adapt_chunk(struct seq *s, int n_accepted)
     if (n_accepted == s->step_n_draft) {
         s->chunk = min_int(s->chunk * 2, SEQ_CHUNK_MAX);
     } else {
-        const int next = n_accepted * 2;
-        s->chunk = next < SEQ_CHUNK_MIN ? SEQ_CHUNK_MIN : min_int(next, SEQ_CHUNK_MAX);
+        const int next = n_accepted + SEQ_CHUNK_MIN;
+        s->chunk = min_int(next, SEQ_CHUNK_MAX);
     }
 }
 

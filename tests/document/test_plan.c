@@ -209,7 +209,17 @@ static void strange_boxes_are_harmless(void)
     }
 }
 
+/* card.kinds is a mask over enum region_kind: both lists must have the same order. */
+static void card_and_layout_name_the_same_kinds(void)
+{
+    T_EQ(card_kind_count(), REGION_KIND_COUNT);
+    for (int i = 0; i < REGION_KIND_COUNT; i++) {
+        T_STR(card_kind_name(i), region_kind_name((enum region_kind)i));
+    }
+}
+
 static const struct t_case cases[] = {
+    { "card_and_layout_name_the_same_kinds", card_and_layout_name_the_same_kinds },
     { "text_is_scaled_to_the_cards_height", text_is_scaled_to_the_cards_height },
     { "tall_regions_are_cut_between_lines", tall_regions_are_cut_between_lines },
     { "a_table_repeats_its_header", a_table_repeats_its_header },
