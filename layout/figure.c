@@ -8,7 +8,7 @@
 
 #define MAX_FIGURES 200
 
-static bool picture_counts(const struct page *p, const struct page_picture *pic, bool scan)
+static bool picture_counts(const struct page *p, const struct page_picture *pic)
 {
     const struct box *b = &pic->box;
     if (!box_valid(b)) {
@@ -19,16 +19,13 @@ static bool picture_counts(const struct page *p, const struct page_picture *pic,
     if (w < 25 || h < 25 || w < 0.02f * h || h < 0.02f * w) {
         return false;
     }
-    /* Small dark patches of a scan are stains and stamps more often than pictures. */
-    if (scan && w * h < 0.02f * p->width * p->height) {
-        return false;
-    }
     return !(w >= 0.9f * p->width && h >= 0.9f * p->height); /* the scan or a background */
 }
 
 /* Tiles and strips of one picture touch: they become one. */
 static void figure_add(struct flow *f, struct box b, bool vector)
 {
+    const struct page *p = f->page;
     bool again = true;
     while (again) {
         again = false;
@@ -43,8 +40,10 @@ static void figure_add(struct flow *f, struct box b, bool vector)
             }
         }
     }
+    /* Small dark patches of a scan are stains and stamps more often than pictures. */
+    const bool weak = f->ocr && (b.x1 - b.x0) * (b.y1 - b.y0) < 0.02f * p->width * p->height;
     if (f->n_figures < MAX_FIGURES) {
-        f->figures[f->n_figures++] = (struct figure){ b, vector };
+        f->figures[f->n_figures++] = (struct figure){ b, vector, weak };
     }
 }
 
@@ -68,7 +67,7 @@ void figures_find(struct flow *f)
     const int n = p->n_pictures < 5000 ? p->n_pictures : 5000;
     for (int i = 0; i < n; i++) {
         struct box b = p->pictures[i].box;
-        if (!picture_counts(p, &p->pictures[i], f->ocr) || box_in_table(f, &b)) {
+        if (!picture_counts(p, &p->pictures[i]) || box_in_table(f, &b)) {
             continue;
         }
         b.x0 = fmaxf(b.x0, 0);
@@ -80,8 +79,9 @@ void figures_find(struct flow *f)
     for (int32_t i = 0; i < f->n_figures; i++) {
         for (int32_t k = 0; k < f->n_source; k++) {
             struct word *w = &f->words[k];
-            if (w->owner == OWNER_NONE && box_has(&f->figures[i].box, (w->box.x0 + w->box.x1) / 2,
-                                                  (w->box.y0 + w->box.y1) / 2)) {
+            if (!f->figures[i].weak && w->owner == OWNER_NONE &&
+                box_has(&f->figures[i].box, (w->box.x0 + w->box.x1) / 2,
+                        (w->box.y0 + w->box.y1) / 2)) {
                 w->owner = OWNER_FIGURE;
             }
         }
@@ -162,6 +162,7 @@ static void caption_absorb(struct flow *f, const struct line *cap)
     if (!fig) {
         return;
     }
+    fig->weak = false;
     const float em = f->em;
     bool table;
     for (int pass = 0; pass < 2; pass++) {
@@ -187,6 +188,11 @@ void figures_absorb(struct flow *f)
         if (caption_starts(f->lines[i].text, &table) && !table) {
             caption_absorb(f, &f->lines[i]);
             n++;
+        }
+    }
+    for (int32_t i = f->n_figures - 1; i >= 0; i--) {
+        if (f->figures[i].weak) {
+            f->figures[i] = f->figures[--f->n_figures];
         }
     }
     for (int32_t i = 0; i < f->n_figures && i < 50 && !f->failed; i++) {

@@ -113,6 +113,7 @@ struct table {
 struct figure {
     struct box box;
     bool vector;
+    bool weak; /* small on a scan: content only with a caption */
 };
 
 /* A thing with a place in the reading order. */

@@ -17,6 +17,7 @@
 struct open_line {
     struct box band; /* of its largest word */
     float x1, size;
+    uint8_t flags;   /* of its last word */
     int32_t last, n; /* last word; words so far */
     int32_t next;    /* older line of the same bucket */
     int32_t first;
@@ -41,12 +42,14 @@ static int word_by_x(const void *a, const void *b)
     return (x->source > y->source) - (x->source < y->source);
 }
 
-static bool gap_is_cut(const struct flow *f, float x0, float x1, const struct box *band)
+/* Strips at least `tall` high and rules count. */
+static bool gap_is_cut(const struct flow *f, float x0, float x1, const struct box *band, float tall)
 {
     const float y = (band->y0 + band->y1) / 2;
     for (int32_t i = 0; i < f->n_strips; i++) {
         const struct strip *s = &f->strips[i];
-        if (y >= s->y0 - 0.5f && y <= s->y1 + 0.5f && s->x0 >= x0 - 0.5f && s->x1 <= x1 + 0.5f) {
+        if (s->y1 - s->y0 >= tall && y >= s->y0 - 0.5f && y <= s->y1 + 0.5f && s->x0 >= x0 - 0.5f &&
+            s->x1 <= x1 + 0.5f) {
             return true;
         }
     }
@@ -79,10 +82,14 @@ static bool line_accepts(const struct chainer *c, const struct open_line *o, con
     if (o->size > 1.9f * w->size && gap > 0.4f * o->size) {
         return false;
     }
+    if ((o->flags & w->flags & RUN_MONO) && gap < 16 * em) {
+        /* Code is set in columns of its own: only the page's gutters part it. */
+        return !gap_is_cut(c->f, o->x1, w->box.x0, &w->box, 0.5f * c->f->page->height);
+    }
     if (gap > 2.0f * em) {
         return false;
     }
-    return gap < 0.35f * em || !gap_is_cut(c->f, o->x1, w->box.x0, &w->box);
+    return gap < 0.35f * em || !gap_is_cut(c->f, o->x1, w->box.x0, &w->box, 0);
 }
 
 static int32_t bucket_of(const struct chainer *c, float y)
@@ -147,14 +154,15 @@ static void word_chain(struct chainer *c, int32_t i_word)
         }
         i = c->n_open++;
         const int32_t b = bucket_of(c, (w->box.y0 + w->box.y1) / 2);
-        c->open[i] =
-            (struct open_line){ w->box, w->box.x1, w->size, i_word, 1, c->bucket[b], i_word };
+        c->open[i] = (struct open_line){ w->box, w->box.x1, w->size,      w->flags,
+                                         i_word, 1,         c->bucket[b], i_word };
         c->bucket[b] = i;
         return;
     }
     struct open_line *o = &c->open[i];
     c->next_word[o->last] = i_word;
     o->last = i_word;
+    o->flags = w->flags;
     o->n++;
     o->x1 = fmaxf(o->x1, w->box.x1);
     const float h = w->box.y1 - w->box.y0, band_h = o->band.y1 - o->band.y0;

@@ -186,6 +186,66 @@ static void case_twice_is_the_same(void)
     T_OK(same);
 }
 
+/* Words of one kind each, "w123x", set in a random mixture of columns, lists and tables. */
+static int set_tokens(struct builder *b)
+{
+    int n = 0;
+    char s[64];
+    for (float y = 60; y < 760;) {
+        const int kind = (int)(next_random() % 4), rows = 2 + (int)(next_random() % 6);
+        const int cols = kind == 0 ? 1 : 2 + (int)(next_random() % 3);
+        const float w = 480 / (float)cols;
+        if (kind == 3) {
+            builder_grid(b, 50, y - 11, w, 14, cols, rows);
+        }
+        for (int r = 0; r < rows; r++, y += 14) {
+            for (int c = 0; c < cols; c++) {
+                const int words = kind == 1 ? (int)(w / 45) : 1 + (int)(next_random() % 2);
+                float x = 55 + w * (float)c;
+                for (int k = 0; k < words; k++) {
+                    snprintf(s, sizeof(s), "%sw%dx", k == 0 && kind == 0 ? "\xe2\x80\xa2 " : "",
+                             n++);
+                    x = builder_put(b, x, y, 9, s);
+                    builder_glyph(b, k + 1 < words ? ' ' : '\n', (struct box){ x, y, x, y },
+                                  b->page->n_runs - 1);
+                    x += 4;
+                }
+            }
+        }
+        y += (float)(next_random() % 30);
+    }
+    return n;
+}
+
+/* Every word on the page is in the drafts, once. */
+static void case_no_word_lost_or_doubled(void)
+{
+    for (int round = 0; round < 60; round++) {
+        struct builder b = builder_new(595, 842);
+        const int n = set_tokens(&b);
+        int *count = mem_many(int, (size_t)n);
+        struct page_layout *out = builder_layout(&b);
+        for (int i = 0; i < out->n_regions; i++) {
+            const char *s = out->regions[i].draft.plain;
+            while ((s = strchr(s, 'w')) != NULL) {
+                const int v = atoi(++s);
+                count[v >= 0 && v < n ? v : 0]++;
+            }
+        }
+        page_layout_free(out);
+        page_free(b.page);
+        int bad = -1;
+        for (int i = 0; i < n; i++) {
+            bad = count[i] != 1 ? i : bad;
+        }
+        const int times = bad >= 0 ? count[bad] : 1;
+        mem_free(count);
+        if (bad >= 0) {
+            T_FAIL("round %d: w%dx stands %d times in the drafts", round, bad, times);
+        }
+    }
+}
+
 static const struct t_case cases[] = {
     { "all_glyphs_at_one_place", case_all_glyphs_at_one_place },
     { "half_a_million_random_glyphs", case_half_a_million_random_glyphs },
@@ -194,6 +254,7 @@ static const struct t_case cases[] = {
     { "every_word_a_line", case_every_word_a_line },
     { "pages_without_size", case_pages_without_size },
     { "memory_runs_out", case_memory_runs_out },
+    { "no_word_lost_or_doubled", case_no_word_lost_or_doubled },
     { "twice_is_the_same", case_twice_is_the_same },
 };
 
