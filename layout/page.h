@@ -79,6 +79,7 @@ struct page {
     float width, height;
     struct image *bitmap; /* owned reference; may be NULL when only text was asked for */
     float scale;          /* bitmap pixels per pt */
+    float render_seconds; /* what drawing it took; 0 for pictures */
     int turned;           /* clockwise turn (0, 90, 180, 270) applied to a scan to set it upright */
     struct glyph *glyphs;
     int n_glyphs;

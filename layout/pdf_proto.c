@@ -214,6 +214,7 @@ void pdf_page_encode(const struct page *p, struct buf *b)
     add_f32(b, p->width);
     add_f32(b, p->height);
     add_f32(b, p->scale);
+    add_f32(b, p->render_seconds);
     const int counts[5] = { p->n_glyphs, p->n_runs, p->n_rules, p->n_pictures, p->n_links };
     buf_add(b, counts, sizeof counts);
     for (int i = 0; i < p->n_glyphs; i++) {
@@ -353,6 +354,7 @@ enum galley_status pdf_page_decode(struct page **out, const uint8_t *bytes, size
     p->width = read_f32(&r);
     p->height = read_f32(&r);
     p->scale = read_f32(&r);
+    p->render_seconds = read_f32(&r);
     p->n_glyphs = read_count(&r, PDF_MAX_GLYPHS, 24);
     p->n_runs = read_count(&r, PDF_MAX_RUNS, 16);
     p->n_rules = read_count(&r, PDF_MAX_RULES, 20);
@@ -360,7 +362,8 @@ enum galley_status pdf_page_decode(struct page **out, const uint8_t *bytes, size
     const int n_links = read_count(&r, PDF_MAX_LINKS, 20);
     if (r.bad || magic != MAGIC_PAGE || p->index < 0 ||
         !(p->width > 0 && p->width <= PDF_MAX_SIDE && p->height > 0 && p->height <= PDF_MAX_SIDE) ||
-        !(p->scale >= 0 && p->scale <= 1e4f)) {
+        !(p->scale >= 0 && p->scale <= 1e4f) ||
+        !(p->render_seconds >= 0 && p->render_seconds <= 1e6f)) {
         goto malformed;
     }
     p->glyphs = mem_many(struct glyph, (size_t)p->n_glyphs);

@@ -17,6 +17,7 @@
 #include "layout/galley_pdf/draw.h"
 #include "layout/galley_pdf/observe.h"
 #include "layout/galley_pdf/text.h"
+#include "src/base/clock.h"
 #include "src/base/mem.h"
 
 #define SIDE_PIXELS 32767.0 /* cairo's limit */
@@ -229,8 +230,10 @@ static int sheet_of(PopplerDocument *doc, PopplerPage *page, const struct pdf_re
     int fd = -1;
     const double scale = scale_choose(request, d->width, d->height);
     struct page *p = mem_new(struct page);
+    const double start = clock_seconds();
     cairo_surface_t *surface = p ? page_render(page, scale, d) : NULL;
     if (surface) {
+        p->render_seconds = (float)(clock_seconds() - start);
         p->index = request->page;
         p->width = d->width;
         p->height = d->height;

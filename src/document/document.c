@@ -209,6 +209,7 @@ static void finish_stats(struct job *j, const struct engine_totals *before,
 {
     struct galley_stats *s = &j->stats;
     s->parse_seconds = j->parse_seconds;
+    s->render_seconds = j->render_seconds;
     s->layout_seconds = j->layout_seconds;
     s->ocr_seconds = j->ocr_seconds;
     s->total_seconds = clock_seconds() - j->start;

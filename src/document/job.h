@@ -40,7 +40,7 @@ struct job {
     struct source source;
     struct ocr *ocr;
     struct layout *layout;
-    double parse_seconds, layout_seconds, ocr_seconds;
+    double parse_seconds, render_seconds, layout_seconds, ocr_seconds;
     /* any thread, under lock */
     pthread_mutex_t lock;
     pthread_cond_t changed;

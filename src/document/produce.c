@@ -283,6 +283,9 @@ static void read_next(struct job *j, struct ring *ring)
         source_page(&j->source, j->wanted[ring->n_read], &ring->page[slot], &ring->err[slot]);
     j->parse_seconds += clock_seconds() - start;
     if (!ring->rc[slot]) {
+        /* galley-pdf draws and parses in one go; its drawing is told apart. */
+        j->render_seconds += (double)ring->page[slot]->render_seconds;
+        j->parse_seconds -= (double)ring->page[slot]->render_seconds;
         layout_see(j->layout, ring->page[slot], j->source.n_pages);
     }
     ring->n_read++;
