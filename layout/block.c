@@ -15,12 +15,26 @@ const struct line *item_line(const struct flow *f, int32_t i)
 
 static float size_tolerance(const struct line *a, const struct line *b)
 {
-    return (a->ocr || b->ocr ? 0.22f : 0.06f) * fmaxf(a->size, b->size);
+    return (a->ocr || b->ocr ? 0.38f : 0.06f) * fmaxf(a->size, b->size);
 }
 
 static bool same_row(const struct line *a, const struct line *b)
 {
     return fabsf(a->baseline - b->baseline) < 0.35f * fminf(a->size, b->size);
+}
+
+/* A line of a paragraph that happens to be all code: flush with its neighbours. */
+static bool mono_in_text(const struct flow *f, int32_t i)
+{
+    const struct line *a = item_line(f, i), *b = item_line(f, i + 1);
+    const struct line *text = a->mono ? item_line(f, i - 1) : a;
+    if (!text || text->mono || fabsf(a->box.x0 - b->box.x0) > 0.5f * a->size ||
+        fabsf(text->box.x0 - b->box.x0) > 0.5f * a->size) {
+        return false;
+    }
+    const uint32_t last = line_last_cp(f, text);
+    return last != ':' && last != '.' &&
+           text->box.x1 > f->groups[f->items[i].group].right - 8 * a->size;
 }
 
 /* Near enough and alike enough that only indents and line ends can separate them. */
@@ -30,7 +44,8 @@ static bool lines_adjoin(const struct flow *f, int32_t i)
     if (!a || !b || f->items[i].group != f->items[i + 1].group) {
         return false;
     }
-    if (fabsf(a->size - b->size) > size_tolerance(a, b) || a->mono != b->mono) {
+    if (fabsf(a->size - b->size) > size_tolerance(a, b) ||
+        (a->mono != b->mono && !mono_in_text(f, i))) {
         return false;
     }
     const float em = fmaxf(a->size, b->size);

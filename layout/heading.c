@@ -144,6 +144,19 @@ static float evidence_around(const struct flow *f, const struct history *h, int3
     return score;
 }
 
+static bool stands_off(const struct flow *f, const struct history *h, int32_t i)
+{
+    const struct line *l = item_line(f, i), *above = item_line(f, i - 1);
+    if (peer_on_row(f, i) || line_last_cp(f, l) == ':') {
+        return false;
+    }
+    if (!above || f->items[i - 1].group != f->items[i].group) {
+        return true;
+    }
+    const float pitch = f->groups[f->items[i].group].pitch * history_body_size(h);
+    return l->baseline - above->baseline > 1.35f * pitch;
+}
+
 /* "2.1 Queries" in the body's own type: only the number and the space around it tell. */
 static bool numbered_alone(const struct flow *f, const struct history *h, int32_t i)
 {
@@ -195,6 +208,9 @@ struct heading heading_at(const struct flow *f, struct history *h, int32_t i)
     if (n > MAX_LINES || n_words > MAX_WORDS || n_chars > MAX_CHARS ||
         vetoed(f, l, item_line(f, i + n - 1), ratio)) {
         return out;
+    }
+    if (l->ocr && ratio < 1.5f && !stands_off(f, h, i)) {
+        return out; /* recognised sizes jitter: space above must confirm them */
     }
     const int depth = numbering_depth(l->text);
     float score = ratio >= 1.4f ? 0.5f : ratio >= 1.15f ? 0.4f : ratio >= 1.08f ? 0.2f : 0;
