@@ -12,6 +12,8 @@
 #define MAX_PARTS    40000
 #define MANY_PARTS   800  /* print with that many parts has lines ... */
 #define LINES_CONF   1.7f /* ... and lines score 2.4 to 30; noise of any grain 1.1 to 1.65 */
+#define ROUGH        0.15f
+#define ROUGH_CONF   2.2f
 #define SWEEP        8.0f /* degrees either way */
 #define UP_MIN       8.0f /* Leptonica's own threshold of a clear answer */
 #define UP_RATIO     2.5f
@@ -44,6 +46,22 @@ static int mode_height(BOXA *boxes, int *n_letters, int *n_grain)
         }
     }
     return best;
+}
+
+/* Share of pixels that differ from their left neighbour: 0.02 to 0.1 on pages, half of it in noise.
+ */
+static float roughness(struct Pix *ink)
+{
+    const int w = pixGetWidth(ink), h = pixGetHeight(ink);
+    struct Pix *edges = pixCopy(NULL, ink);
+    l_int32 n = 0;
+    if (!edges) {
+        return 0;
+    }
+    pixRasterop(edges, 1, 0, w - 1, h, PIX_SRC ^ PIX_DST, ink, 0, 0);
+    pixCountPixels(edges, &n, NULL);
+    pixDestroy(&edges);
+    return (float)n / ((float)w * (float)h);
 }
 
 static void look_at_skew(struct ocr_look *out, struct Pix *ink)
@@ -80,7 +98,8 @@ bool ocr_look(struct ocr_look *out, const struct image *im, float scale)
         /* Tesseract's layout analysis does not look at the clock and needs minutes for noise. */
         out->texture = out->n_parts - n_grain > MAX_PARTS || n_grain > MAX_PARTS ||
                        (n_grain > MAX_PARTS / 8 && n_grain > 8 * n_letters) ||
-                       (out->n_parts > MANY_PARTS && out->skew_conf < LINES_CONF);
+                       (out->n_parts > MANY_PARTS && out->skew_conf < LINES_CONF) ||
+                       (roughness(ink) > ROUGH && out->skew_conf < ROUGH_CONF);
         pixOrientDetect(ink, &out->up_conf, &out->left_conf, UP_MIN_COUNT, 0);
     }
     const bool ok = boxes != NULL;
