@@ -40,13 +40,13 @@ EXTRA = {'src/document': {'src/format/card.h', 'src/format/jpeg.h', 'src/format/
 # Headers of libraries that only one folder may know.
 FENCED = {
     r'poppler(/|-|\.h)|glib\.h|glib/|gio/|cairo': ('layout/galley_pdf/',),
-    r'cJSON|cjson/': ('src/base/', 'src/document/'),
+    r'cJSON|cjson/': ('src/base/', 'src/document/', 'src/cli/'),
     r'.*intrin\.h': ('kernels/', 'src/base/'),
     r'tesseract/|leptonica/|allheaders\.h': ('layout/',),
 }
 MAX_LINES, SOFT_LINES = 1200, 800
 MAX_FUNCTION, SOFT_FUNCTION = 120, 60
-COLUMNS = {'.c': 100, '.h': 100, '.py': 120, '.sh': 120, '.cmake': 110}
+COLUMNS = {'.c': 100, '.h': 100, '.py': 120, '.sh': 120, '.cmake': 120}
 TABLES = ()  # generated files and tables: exempt from the length rules
 RECORDS = ('tools/train/galley-tiny/',)  # how the model was made, kept as it ran: no style asked
 # Spelled in two halves, so that this file passes its own test.
@@ -55,9 +55,10 @@ BANNED_TEXT = {
     r'\b(TO' + r'DO|FIX' + r'ME|XX' + r'X)\b': 'unfinished business',
 }
 BANNED_CALLS = {
-    r'\b(strcpy|strcat|sprintf|vsprintf|gets|system|popen|alloca|atoi|strtok)\s*\(': 'banned function',
+    r'\b(strcpy|strcat|sprintf|vsprintf|gets|system|popen|alloca)\s*\(': 'banned function',
 }
 BELOW_CLI = {  # not below src/cli
+    r'(?<![\w>.])(atoi|strtok)\s*\(': 'hides bad input',
     r'(?<![\w>.])(exit|_exit|abort|quick_exit)\s*\(': 'ends the process',
     r'(?<![\w>.])(malloc|calloc|realloc|free|strdup|strndup|aligned_alloc|posix_memalign)\s*\(':
         'heap outside src/base/mem.h',
@@ -187,7 +188,9 @@ def check_space(path, text):
             breach(path, n, 'trailing white space')
         if '\t' in line and path.endswith(('.c', '.h', '.py', '.cmake')):
             breach(path, n, 'tab')
-        if limit and len(line) > limit:
+        if limit and len(line) > limit and path.startswith('tools/'):
+            notes.append(f'{path}:{n}: {len(line)} columns')
+        elif limit and len(line) > limit:
             breach(path, n, f'{len(line)} columns, the limit is {limit}')
 
 
@@ -195,7 +198,7 @@ def check_names(paths):
     seen = {}
     for path in paths:
         name = os.path.basename(path)
-        if not name.endswith(('.c', '.h', '.cu', '.py')):
+        if not name.endswith(('.c', '.h', '.cu', '.py')) or name == 'main.c':
             continue
         if name in seen:
             breach(path, 1, f'the name is taken by {seen[name]}')

@@ -36,8 +36,8 @@ class Rules(unittest.TestCase):
         self.assertFalse(said(lint.check_functions, 'a.c', 'int f(void)\n{\n' + 'x;\n' * 118 + '}\n'))
 
     def test_words(self):
-        for text in ('strcpy(a, b);', 'x = system (c);', 'p = malloc(3);', 'exit(1);', 'getenv("X");', 'printf("x");',
-                     'typedef struct a a;', '/* TO' + 'DO later */', 's = "/home' + '/me";'):
+        for text in ('strcpy(a, b);', 'x = system (c);', 'p = malloc(3);', 'exit(1);', 'getenv("X");', 'atoi(s);',
+                     'printf("x");', 'typedef struct a a;', '/* TO' + 'DO later */', 's = "/home' + '/me";'):
             self.assertTrue(words('src/model/kv.c', text), text)
         for text in ('mem_free(p);', 'ops->free(d);', '/* never malloc(3) */', 's = "exit(1)";', 'snprintf(a, 3, "x");',
                      'typedef enum galley_status f(int a);', 'fprintf(f, "x");'):
