@@ -119,7 +119,7 @@ static void check_seg(struct devices *ds, const struct seg_problem *p)
 static void test_seg(void)
 {
     static const int32_t windows[] = { 0, 16, 16, 48, 49, 112, 145, 145, 209, 240 };
-    static const int32_t whole[] = { 0, 300 }, ones[] = { 0, 1, 2, 3 };
+    static const int32_t whole[] = { 0, 165 }, ones[] = { 0, 1, 2, 3 };
     static const struct seg_problem problems[] = {
         { windows, 9, 3, 64, 1.0f }, { windows, 9, 2, 80, 8.0f }, { whole, 1, 2, 80, 1.0f },
         { whole, 1, 1, 4, 20.0f },   { ones, 3, 2, 20, 1.0f },    { whole, 1, 1, 128, 30.0f },
@@ -299,7 +299,7 @@ static void test_paged(void)
         { .n_head = 2, .n_kv_head = 2, .head_dim = 20, .type = DTYPE_F16, .size = 1.0f },
         { .n_head = 4, .n_kv_head = 2, .head_dim = 80, .type = DTYPE_BF16, .size = 4.0f },
         /* more heads in a group than one tile holds */
-        { .n_head = 40, .n_kv_head = 1, .head_dim = 512, .type = DTYPE_F32, .size = 1.0f },
+        { .n_head = 33, .n_kv_head = 1, .head_dim = 512, .type = DTYPE_F32, .size = 1.0f },
     };
     struct devices ds = devices_open();
     for (size_t i = 0; i < COUNT(shapes); i++) {
@@ -312,10 +312,11 @@ static void test_paged(void)
         check_paged(&ds, p);
         /* a prompt's chunk and a draft to verify, both across block borders */
         p = shapes[i];
-        p.rows = 50;
+        const int n_chunk = p.head_dim < 512 ? 37 : 2, n_draft = p.head_dim < 512 ? 13 : 1;
+        p.rows = n_chunk + n_draft;
         for (int r = 0; r < p.rows; r++) {
-            p.seq[r] = r < 37 ? 1 : 0;
-            p.n_keys[r] = r < 37 ? 60 + r : 185 + r - 37;
+            p.seq[r] = r < n_chunk;
+            p.n_keys[r] = r < n_chunk ? 63 - n_chunk / 2 + r : 185 + r - n_chunk;
         }
         check_paged(&ds, p);
     }

@@ -10,3 +10,12 @@ if(DNNL_LIBRARY AND OpenMP_C_FOUND AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AM
     target_link_libraries(bench_kernels PRIVATE kernels ${DNNL_LIBRARY} OpenMP::OpenMP_C)
     set_source_files_properties(tests/kernels/bench_roof.c PROPERTIES COMPILE_OPTIONS "-O3;-mavx2")
 endif()
+
+# Sanitized binaries do not run under the emulator: their shadow memory has no room there.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT GALLEY_SANITIZE)
+    add_test(NAME check_kernels_old_cpu
+             COMMAND tests/kernels/old_cpu.sh $<TARGET_FILE:check_attn> $<TARGET_FILE:check_gemm>
+                     $<TARGET_FILE:check_rows>
+             WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(check_kernels_old_cpu PROPERTIES TIMEOUT 300)
+endif()
