@@ -232,6 +232,23 @@ static bool gap_is_space(const struct flow *f, const struct word *a, const struc
     return gap > 0.1f * em || gap < -0.5f * em;
 }
 
+/* Recognisers sometimes give a line the height of two; letters that narrow cannot be that tall. */
+static void size_check_width(const struct flow *f, struct line *l)
+{
+    int32_t n = l->n_words - 1;
+    for (int32_t i = 0; i < l->n_words; i++) {
+        const struct word *w = &f->words[l->word0 + i];
+        n += w->n_chars;
+        if (f->chars[w->char0].cp >= 0x1100) {
+            return; /* wide scripts have their own widths */
+        }
+    }
+    const float advance = (l->box.x1 - l->box.x0) / (float)(n > 0 ? n : 1);
+    if (n >= 5 && l->size > 3.1f * advance) {
+        l->size = advance / 0.47f;
+    }
+}
+
 static void line_measure(struct flow *f, struct line *l)
 {
     float sizes[64];
@@ -258,6 +275,9 @@ static void line_measure(struct flow *f, struct line *l)
         }
     }
     l->baseline = n ? float_median(base, n) : box.y1;
+    if (f->ocr) {
+        size_check_width(f, l);
+    }
 }
 
 /* A lone bar inside a sentence is the pronoun: recognisers confuse the two. */
