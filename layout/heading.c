@@ -46,8 +46,7 @@ int numbering_depth(const char *text)
 static bool same_style(const struct line *a, const struct line *b)
 {
     const float tol = a->ocr || b->ocr ? 0.15f : 0.04f;
-    return fabsf(a->size - b->size) <= tol * a->size && (a->ocr || a->bold == b->bold) &&
-           a->mono == b->mono;
+    return fabsf(a->size - b->size) <= tol * a->size && a->bold == b->bold && a->mono == b->mono;
 }
 
 static bool line_all_caps(const struct flow *f, const struct line *l)
@@ -196,7 +195,9 @@ struct heading heading_at(const struct flow *f, struct history *h, int32_t i)
     const float body = history_body_size(h), ratio = l->size / body;
     const bool body_bold = history_body_bold(h);
     const float least = l->ocr ? 1.2f : 1.12f;
-    if (ratio < least && (!l->bold || body_bold || l->ocr || ratio < 0.93f)) {
+    const bool weight =
+        l->bold && !body_bold && (!l->ocr || (l->n_chars > 5 && stands_off(f, h, i)));
+    if (ratio < least && (!weight || ratio < 0.93f)) {
         if (numbered_alone(f, h, i)) {
             const int depth = numbering_depth(l->text);
             out = (struct heading){ 1, level_bind(h, depth, depth < 5 ? depth + 1 : 6), 0.55f };
