@@ -8,6 +8,7 @@
 #include "layout/draft.h"
 #include "layout/figure.h"
 #include "layout/raster.h"
+#include "layout/turn.h"
 #include "src/base/clock.h"
 #include "src/base/mem.h"
 
@@ -136,6 +137,24 @@ static void frame_take(struct page_layout *out, const struct page *p)
     out->scale = p->scale;
 }
 
+/* A page whose text mostly runs down or up is turned first, like a scan. */
+static bool text_analyse(struct layout *l, const struct page *p, struct page_layout *out)
+{
+    const int angle = page_text_angle(p);
+    if (angle == 0) {
+        return page_analyse(l, p, false, out->text_layer_score, out);
+    }
+    struct page *q = page_turn_upright(p, angle);
+    if (!q) {
+        return false;
+    }
+    image_unref(out->bitmap);
+    frame_take(out, q);
+    const bool ok = page_analyse(l, q, false, out->text_layer_score, out);
+    page_free(q);
+    return ok;
+}
+
 static enum galley_status page_read(struct layout *l, const struct page *p, struct page_layout *out,
                                     struct galley_err *err)
 {
@@ -149,8 +168,7 @@ static enum galley_status page_read(struct layout *l, const struct page *p, stru
             return GALLEY_OK;
         }
         const bool readable = by_text && out->text_layer_score > 0;
-        const bool ok = readable ? page_analyse(l, p, false, out->text_layer_score, out)
-                                 : whole_page_figure(l, p, out);
+        const bool ok = readable ? text_analyse(l, p, out) : whole_page_figure(l, p, out);
         return ok ? GALLEY_OK
                   : galley_err_set(err, GALLEY_ENOMEM, "no memory for page %d", p->index + 1);
     }

@@ -6,7 +6,7 @@ galley_module(layout LAYER 3
             layout/history.c layout/chrome.c layout/figure.c layout/order.c layout/block.c
             layout/heading.c layout/list.c layout/table.c layout/table_ruled.c
             layout/table_stream.c layout/join.c layout/inline.c layout/draft.c layout/region.c
-            layout/text_score.c
+            layout/text_score.c layout/turn.c
     DEPS base
     LIBS PkgConfig::tesseract PkgConfig::lept ${CMAKE_DL_LIBS})
 

@@ -213,24 +213,6 @@ static void glyph_take(struct collector *c, const struct glyph *g)
     }
 }
 
-/* Quadrant most glyphs read in; the others are margin stamps and labels. */
-static int main_angle(const struct page *p, int n)
-{
-    int count[4] = { 0 };
-    for (int i = 0; i < n; i++) {
-        const struct glyph *g = &p->glyphs[i];
-        if (g->run >= 0 && g->run < p->n_runs && !cp_is_space(g->cp)) {
-            const int a = p->runs[g->run].angle;
-            count[a == 90 ? 1 : a == 180 ? 2 : a == 270 ? 3 : 0]++;
-        }
-    }
-    int best = 0;
-    for (int i = 1; i < 4; i++) {
-        best = count[i] > count[best] ? i : best;
-    }
-    return best * 90;
-}
-
 /* Share of glyphs that no reader sees: they count only where nothing else is there. */
 static bool mostly_invisible(const struct page *p, int n)
 {
@@ -270,7 +252,6 @@ void words_find(struct flow *f)
     if (f->failed) {
         return;
     }
-    const int angle = main_angle(p, n);
     const bool hidden = mostly_invisible(p, n);
     struct collector c = { .f = f, .links = flow_many(f, struct link_bands, 1) };
     if (f->failed) {
@@ -287,7 +268,7 @@ void words_find(struct flow *f)
             continue;
         }
         const struct text_run *r = &p->runs[g->run];
-        if (r->angle != angle || ((r->flags & RUN_INVISIBLE) && !hidden)) {
+        if (r->angle != 0 || ((r->flags & RUN_INVISIBLE) && !hidden)) {
             c.space_seen = true;
             continue;
         }

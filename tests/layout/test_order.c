@@ -161,6 +161,39 @@ static void case_rotated_margin_is_no_text(void)
     mem_free(md);
 }
 
+/* The same page with its text running down (90) or up (270) reads the same. */
+static void case_turned_pages(void)
+{
+    for (int angle = 90; angle <= 270; angle += 90) {
+        struct builder b = builder_new(842, 595);
+        builder_line(&b, 60, 80, 20, "A heading");
+        builder_para(&b, 60, 110, 700, 10, true, builder_prose);
+        struct page *p = b.page;
+        for (int i = 0; i < p->n_glyphs; i++) {
+            const struct box o = p->glyphs[i].box;
+            p->glyphs[i].box = angle == 90 ? (struct box){ 595 - o.y1, o.x0, 595 - o.y0, o.x1 }
+                               : angle == 180
+                                   ? (struct box){ 842 - o.x1, 595 - o.y1, 842 - o.x0, 595 - o.y0 }
+                                   : (struct box){ o.y0, 842 - o.x1, o.y1, 842 - o.x0 };
+        }
+        for (int i = 0; i < p->n_runs; i++) {
+            p->runs[i].angle = (int16_t)angle;
+        }
+        if (angle != 180) {
+            p->width = 595;
+            p->height = 842;
+        }
+        struct page_layout *out = builder_layout(&b);
+        const bool good = out->n_regions == 2 && out->width == 842 && out->height == 595 &&
+                          strcmp(out->regions[0].draft.markdown, "# A heading") == 0 &&
+                          strcmp(out->regions[1].draft.markdown, builder_prose) == 0 &&
+                          out->regions[0].box.x0 > 59 && out->regions[0].box.x0 < 61;
+        page_layout_free(out);
+        page_free(p);
+        T_OK(good);
+    }
+}
+
 static void case_running_heads_over_pages(void)
 {
     struct layout *l = NULL;
@@ -207,6 +240,7 @@ static const struct t_case cases[] = {
     { "address_keeps_its_lines", case_address_keeps_its_lines },
     { "figure_and_captions", case_figure_and_captions },
     { "rotated_margin_is_no_text", case_rotated_margin_is_no_text },
+    { "turned_pages", case_turned_pages },
     { "running_heads_over_pages", case_running_heads_over_pages },
 };
 
