@@ -14,8 +14,7 @@
 
 #include <stddef.h>
 
-#define ATTN_LANES        16
-#define ATTN_HEAD_DIM_MAX 512
+#define ATTN_LANES 16
 
 struct attn_soft {
     float *s;   /* [rows][KV_BLOCK]: scores in, p out */

@@ -36,10 +36,12 @@ struct rope_args {
     int rows, n_head, head_dim;
 };
 
+#define ATTN_HEAD_DIM_MAX 512 /* the scratch of a thread is sized by it */
+
 /* Attention inside segments, no mask (vision towers).
  * q, k, v, out: [rows][n_head][head_dim], ld floats from row to row (one for all of q, k, v).
  * Segment s covers rows seg[s] .. seg[s+1]-1; seg[0] = 0, seg[n_seg] = rows; empty ones are
- * fine.  head_dim at most 512, here and below: who reads a model's config checks it. */
+ * fine.  head_dim at most ATTN_HEAD_DIM_MAX, here and below: hf_config.c checks it. */
 struct attn_seg_args {
     float *out;
     size_t out_ld;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/device.h"
 #include "src/base/json.h"
 #include "src/base/map.h"
 #include "src/base/mem.h"
@@ -75,6 +76,10 @@ static enum galley_status read_text_sizes(struct hf_text_config *t, const cJSON 
     if (head_dim && head_dim != t->head_dim) {
         return galley_err_set(err, GALLEY_EMODEL, "%s: head_dim is %d, hidden_size / heads is %d",
                               where, head_dim, t->head_dim);
+    }
+    if (t->head_dim > ATTN_HEAD_DIM_MAX) {
+        return galley_err_set(err, GALLEY_EMODEL, "%s: %d heads of size %d, limit %d", where,
+                              n_head, t->head_dim, ATTN_HEAD_DIM_MAX);
     }
     if (n_head % t->n_kv_head) {
         return galley_err_set(err, GALLEY_EMODEL,
@@ -375,6 +380,10 @@ static enum galley_status read_vision(struct hf_config *c, const cJSON *vision, 
         return galley_err_set(err, GALLEY_EMODEL,
                               "%s: width %d does not give %d heads of a multiple of 4", where,
                               v->hidden, v->n_head);
+    }
+    if (v->hidden / v->n_head > ATTN_HEAD_DIM_MAX) {
+        return galley_err_set(err, GALLEY_EMODEL, "%s: %d heads of size %d, limit %d", where,
+                              v->n_head, v->hidden / v->n_head, ATTN_HEAD_DIM_MAX);
     }
     if (v->out_hidden != c->text.hidden) {
         return galley_err_set(err, GALLEY_EMODEL,
