@@ -56,17 +56,9 @@ static void stop_job(struct job *j)
     if (j->source.pdf) {
         pdf_cancel(j->source.pdf);
     }
-}
-
-static void free_page_job(struct page_job *p)
-{
-    for (int i = 0; p->plans && p->layout && i < p->layout->n_regions; i++) {
-        region_plan_deinit(&p->plans[i]);
+    if (j->ocr) {
+        ocr_cancel(j->ocr);
     }
-    mem_free(p->plans);
-    page_layout_free(p->layout);
-    mem_free(p->ids);
-    mem_free(p);
 }
 
 static void report(struct job *j, const struct galley_convert_events *ev)
@@ -184,7 +176,7 @@ static enum galley_status assemble_all(struct job *j, const struct galley_conver
             rc = deliver_page(j, p, ev, err);
         }
         if (p) {
-            free_page_job(p);
+            page_job_free(p);
         }
         report(j, ev);
         const bool ask = !rc && ev->should_stop && ev->should_stop(ev->user);

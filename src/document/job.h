@@ -56,4 +56,6 @@ struct job {
 /* Parses, lays out, plans and submits every wanted page.  Runs as the producer thread. */
 void *job_produce(void *job);
 
+void page_job_free(struct page_job *p);
+
 #endif

@@ -8,6 +8,24 @@
 
 #define SEE_AHEAD 2 /* pages that layout hears of before the one it analyses */
 
+static void drop_layout(struct page_job *p)
+{
+    for (int i = 0; p->plans && i < p->layout->n_regions; i++) {
+        region_plan_deinit(&p->plans[i]);
+    }
+    mem_free(p->plans);
+    page_layout_free(p->layout);
+    p->plans = NULL;
+    p->layout = NULL;
+}
+
+void page_job_free(struct page_job *p)
+{
+    drop_layout(p);
+    mem_free(p->ids);
+    mem_free(p);
+}
+
 /* Engine thread: the result of one piece. */
 struct piece_ref {
     struct page_job *page;
@@ -322,16 +340,12 @@ static bool produce_page(struct job *j, struct ring *ring, int k)
     page_free(ring->page[slot]);
     ring->page[slot] = NULL;
     if (rc) {
-        page_layout_free(pj->layout);
-        pj->layout = NULL;
+        drop_layout(pj);
         pj->failed = page_status_of(rc);
         log_line(j->log, LOG_WARN, "page", "page %d: %s", pj->number, pj->err.msg);
     }
     if (!enqueue(j, pj)) {
-        page_layout_free(pj->layout);
-        mem_free(pj->plans);
-        mem_free(pj->ids);
-        mem_free(pj);
+        page_job_free(pj);
         return false;
     }
     if (pj->layout && j->engine) {
