@@ -1,15 +1,26 @@
 /* galley.c - the public API, thinly over engine and document. */
 #include "src/galley.h"
 
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "src/base/err.h"
 #include "src/base/mem.h"
 #include "src/document/document.h"
 #include "src/document/render.h"
 
+#define DPI_MIN 1
+#define DPI_MAX 10000 /* pdf_page's */
+
 struct galley_engine {
     struct engine *engine;
     galley_log_fn *log;
     void *log_user;
+    atomic_bool closing; /* polled by the conversions that use this engine */
+    pthread_mutex_t lock;
+    pthread_cond_t left; /* a conversion has ended */
+    int n_conversions;   /* under lock */
 };
 
 /* base/log's callback to the public one: the levels are the same numbers. */
@@ -48,21 +59,99 @@ enum galley_status galley_engine_open(struct galley_engine **out,
         mem_free(e);
         return rc;
     }
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_cond_init(&e->left, NULL);
     *out = e;
     return GALLEY_OK;
 }
 
 void galley_engine_close(struct galley_engine *e)
 {
-    if (e) {
-        engine_close(e->engine);
-        mem_free(e);
+    if (!e) {
+        return;
     }
+    atomic_store(&e->closing, true);
+    pthread_mutex_lock(&e->lock);
+    while (e->n_conversions > 0) {
+        pthread_cond_wait(&e->left, &e->lock);
+    }
+    pthread_mutex_unlock(&e->lock);
+    engine_close(e->engine);
+    pthread_cond_destroy(&e->left);
+    pthread_mutex_destroy(&e->lock);
+    mem_free(e);
 }
 
 const char *galley_engine_device(const struct galley_engine *e)
 {
     return engine_device_name(e->engine);
+}
+
+/* What a caller may get wrong; NaN fails every comparison. */
+static enum galley_status check_options(const struct galley_convert_options *o,
+                                        struct galley_err *err)
+{
+    if (!(o->accept >= 0 && o->accept <= 1)) {
+        return galley_err_set(err, GALLEY_EUSAGE, "accept is %g, allowed 0 to 1", o->accept);
+    }
+    if (!(o->dpi == 0 || (o->dpi >= DPI_MIN && o->dpi <= DPI_MAX))) {
+        return galley_err_set(err, GALLEY_EUSAGE, "dpi is %g, allowed %d to %d", o->dpi, DPI_MIN,
+                              DPI_MAX);
+    }
+    if (o->min_pixels < 0 || o->max_pixels < 0 ||
+        (o->max_pixels > 0 && o->min_pixels > o->max_pixels)) {
+        return galley_err_set(err, GALLEY_EUSAGE, "min_pixels is %lld, max_pixels %lld",
+                              (long long)o->min_pixels, (long long)o->max_pixels);
+    }
+    if (o->max_new_tokens < 0 || !(o->page_seconds >= 0) || !(o->ocr_seconds >= 0)) {
+        return galley_err_set(err, GALLEY_EUSAGE,
+                              "max_new_tokens is %d, page_seconds %g, ocr_seconds %g: none may be "
+                              "negative",
+                              o->max_new_tokens, o->page_seconds, o->ocr_seconds);
+    }
+    if ((unsigned)o->draft > GALLEY_DRAFT_OCR) {
+        return galley_err_set(err, GALLEY_EUSAGE, "there is no kind of draft %d", (int)o->draft);
+    }
+    return GALLEY_OK;
+}
+
+/* The caller's events, with the engine's closing as one more reason to stop. */
+struct watch {
+    const struct galley_convert_events *events;
+    const struct galley_engine *engine; /* or NULL */
+};
+
+static void watch_page(void *user, const struct galley_page *page)
+{
+    const struct watch *w = user;
+    if (w->events->on_page) {
+        w->events->on_page(w->events->user, page);
+    }
+}
+
+static void watch_progress(void *user, const struct galley_progress *p)
+{
+    const struct watch *w = user;
+    if (w->events->on_progress) {
+        w->events->on_progress(w->events->user, p);
+    }
+}
+
+static bool watch_stop(void *user)
+{
+    const struct watch *w = user;
+    return (w->engine && atomic_load(&w->engine->closing)) ||
+           (w->events->should_stop && w->events->should_stop(w->events->user));
+}
+
+static void count_conversion(struct galley_engine *e, int change)
+{
+    if (e) {
+        pthread_mutex_lock(&e->lock);
+        e->n_conversions += change;
+        pthread_cond_signal(&e->left);
+        pthread_mutex_unlock(&e->lock);
+    }
 }
 
 enum galley_status galley_convert(struct galley_engine *e, const struct galley_source *source,
@@ -73,12 +162,26 @@ enum galley_status galley_convert(struct galley_engine *e, const struct galley_s
     static const struct galley_convert_options no_options = { 0 };
     static const struct galley_convert_events no_events = { 0 };
     struct galley_stats unused;
-    const struct log log = log_of(e);
-    if (options && !(options->accept >= 0 && options->accept <= 1)) {
-        return galley_err_set(err, GALLEY_EUSAGE, "accept is %g, allowed 0 to 1", options->accept);
+    assert(source && (source->bytes || source->n_bytes == 0));
+    stats = stats ? stats : &unused;
+    *stats = (struct galley_stats){ 0 };
+    options = options ? options : &no_options;
+    enum galley_status rc = check_options(options, err);
+    if (rc) {
+        return rc;
     }
-    return document_convert(e ? e->engine : NULL, source, options ? options : &no_options,
-                            events ? events : &no_events, &log, stats ? stats : &unused, err);
+    struct watch watch = { events ? events : &no_events, e };
+    const struct galley_convert_events watched = {
+        .user = &watch,
+        .on_page = watch_page,
+        .on_progress = watch_progress,
+        .should_stop = watch_stop,
+    };
+    const struct log log = log_of(e);
+    count_conversion(e, 1);
+    rc = document_convert(e ? e->engine : NULL, source, options, &watched, &log, stats, err);
+    count_conversion(e, -1);
+    return rc;
 }
 
 char *galley_render_begin(enum galley_format format, const struct galley_source *source,
