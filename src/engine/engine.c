@@ -17,6 +17,7 @@
 #define SEQ_TOKENS_DEFAULT 1024
 #define MAX_NEW_DEFAULT    4096
 #define TEXT_BYTES_MAX     (64u << 20)
+#define LIMIT_MAX          65536 /* of any limit of the configuration */
 #define IMAGES_MAX         256
 #define SIDE_MAX           16384
 
@@ -90,8 +91,14 @@ enum galley_status engine_open(struct engine **out, const struct engine_config *
                                struct galley_err *err)
 {
     *out = NULL;
-    if (!cfg->model_path || cfg->max_seqs < 0 || cfg->max_rows < 0 || cfg->max_inbox < 0) {
-        return galley_err_set(err, GALLEY_EUSAGE, "engine needs a model path and limits >= 0");
+    if (!cfg->model_path) {
+        return galley_err_set(err, GALLEY_EUSAGE, "an engine needs a model path");
+    }
+    if (cfg->max_seqs < 0 || cfg->max_rows < 0 || cfg->max_inbox < 0 || cfg->max_seqs > LIMIT_MAX ||
+        cfg->max_rows > LIMIT_MAX || cfg->max_inbox > LIMIT_MAX) {
+        return galley_err_set(err, GALLEY_EUSAGE,
+                              "%d sequences, %d rows, an inbox of %d: allowed 0 to %d",
+                              cfg->max_seqs, cfg->max_rows, cfg->max_inbox, LIMIT_MAX);
     }
     struct engine *e = mem_new(struct engine);
     if (!e) {

@@ -1,5 +1,6 @@
 /* step.c - one pass: gather rows of all sequences, run the model, verify, commit or rewind. */
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "src/base/clock.h"
@@ -236,6 +237,19 @@ static bool commit(struct engine *e, struct seq *s, enum finish *finish)
     return false;
 }
 
+/* False when a row of the sequence holds NaN or infinity (damaged weights, an overflow): no guess
+ * can be judged by it, and every comparison with NaN would accept. */
+static bool is_sound(const struct engine *e, const struct seq *s)
+{
+    const int n = s->step_n_draft > 0 ? s->step_n_draft : 1;
+    for (int i = 0; i < n; i++) {
+        if (!isfinite(e->step.top[s->step_first_want + i].log_sum)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Charges the pass to its sequences by rows. */
 static void share_time(struct seq *s, double seconds_per_row)
 {
@@ -299,7 +313,13 @@ enum galley_status step_run(struct engine *e, struct galley_err *err)
         share_time(s, per_row);
         s->n_prefilled += s->step_prefill_rows;
         enum finish finish;
-        if (s->step_first_want >= 0 && commit(e, s, &finish)) {
+        if (s->step_first_want < 0) {
+            continue;
+        }
+        if (!is_sound(e, s)) {
+            engine_end_seq(e, s, FINISH_FAILED, GALLEY_EMODEL,
+                           "the model's logits are not finite numbers");
+        } else if (commit(e, s, &finish)) {
             engine_end_seq(e, s, finish, GALLEY_OK, "");
         }
     }
