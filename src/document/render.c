@@ -16,10 +16,24 @@
 #include "src/base/compiler.h"
 #include "src/base/hash.h"
 #include "src/base/mem.h"
+#include "src/base/utf8.h"
 #include "src/document/document.h"
 #include "src/document/html_table.h"
 
 #define OUTPUT_MAX ((size_t)256 << 20)
+
+/* A copy with U+FFFD for what is no UTF-8; NULL when memory is short. */
+static char *clean_utf8(const char *s, size_t n)
+{
+    struct buf b;
+    buf_init(&b, OUTPUT_MAX);
+    for (size_t i = 0; i < n;) {
+        uint32_t cp;
+        i += (size_t)utf8_decode(s + i, n - i, &cp);
+        buf_add_cp(&b, cp);
+    }
+    return buf_take(&b);
+}
 
 /* ---- JSON ---- */
 
@@ -34,9 +48,17 @@ static void add_count(cJSON *o, const char *key, int64_t v)
     cJSON_AddNumberToObject(o, key, (double)v);
 }
 
+/* JSON is UTF-8; a file's name need not be. */
 static void add_string(cJSON *o, const char *key, const char *s)
 {
-    cJSON_AddStringToObject(o, key, s ? s : "");
+    const size_t n = s ? strlen(s) : 0;
+    if (n == 0 || utf8_valid(s, n)) {
+        cJSON_AddStringToObject(o, key, n ? s : "");
+        return;
+    }
+    char *clean = clean_utf8(s, n);
+    cJSON_AddStringToObject(o, key, clean ? clean : "");
+    mem_free(clean);
 }
 
 static cJSON *box_json(const struct galley_box *b)
@@ -241,7 +263,10 @@ static char *html_begin(const struct galley_source *src)
     struct buf b;
     buf_init(&b, OUTPUT_MAX);
     buf_add_str(&b, "<!doctype html>\n<html>\n<head>\n<meta charset=\"utf-8\">\n<title>");
-    add_escaped(&b, src->name ? src->name : "document");
+    const char *name = src->name ? src->name : "document";
+    char *clean = clean_utf8(name, strlen(name));
+    add_escaped(&b, clean ? clean : "document");
+    mem_free(clean);
     buf_add_str(&b,
                 "</title>\n<style>\nbody { max-width: 46rem; margin: 2rem auto; padding: 0 1rem; "
                 "font: 1rem/1.55 Georgia, serif; color: #222; }\n"

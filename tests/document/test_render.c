@@ -91,6 +91,18 @@ static void json_is_json(void)
     mem_free(got);
 }
 
+/* A file's name is any bytes. */
+static void names_become_utf8(void)
+{
+    static const struct galley_source odd = { "a\xff\xc3.pdf", "abc", 3 };
+    char *got = render_begin(GALLEY_FORMAT_JSON, &odd, 1);
+    T_OK(got && strstr(got, "\"a\xef\xbf\xbd\xef\xbf\xbd.pdf\""));
+    mem_free(got);
+    got = render_begin(GALLEY_FORMAT_HTML, &odd, 1);
+    T_OK(got && strstr(got, "<title>a\xef\xbf\xbd\xef\xbf\xbd.pdf</title>"));
+    mem_free(got);
+}
+
 static void odd_tables_are_no_tables(void)
 {
     T_OK(!html_table_find("<table>"));
@@ -107,6 +119,7 @@ static const struct t_case cases[] = {
     { "text_has_no_markup", text_has_no_markup },
     { "html_is_safe", html_is_safe },
     { "json_is_json", json_is_json },
+    { "names_become_utf8", names_become_utf8 },
     { "odd_tables_are_no_tables", odd_tables_are_no_tables },
 };
 
