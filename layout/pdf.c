@@ -32,6 +32,8 @@
 #include "src/base/mem.h"
 
 #define START_SECONDS 20.0 /* libraries, fonts and warm-up, on a slow and busy machine */
+#define PAGE_SECONDS  3.0
+#define WALL_FACTOR   3.0 /* a busy machine gets so much longer to spend the same processor time */
 
 struct pdf {
     char *helper; /* path */
@@ -148,16 +150,26 @@ static int child_end(struct pdf *p)
     return status;
 }
 
-/* A backstop for when this process is stopped and cannot watch the wall clock: the kernel ends the
- * child after `seconds` more of processor time (SIGXCPU). */
-static void child_renew_cpu(const struct pdf *p, double seconds)
+/* Seconds of processor time the child has used; negative when the kernel does not say. */
+static double child_cpu(const struct pdf *p)
 {
     clockid_t clock;
     struct timespec used;
     if (clock_getcpuclockid(p->pid, &clock) || clock_gettime(clock, &used)) {
+        return -1;
+    }
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
+
+/* A backstop for when this process is stopped and cannot watch the wall clock: the kernel ends the
+ * child after `seconds` more of processor time (SIGXCPU). */
+static void child_renew_cpu(const struct pdf *p, double seconds)
+{
+    const double used = child_cpu(p);
+    if (used < 0) {
         return;
     }
-    const struct rlimit limit = { (rlim_t)used.tv_sec + (rlim_t)ceil(seconds) + 2, RLIM_INFINITY };
+    const struct rlimit limit = { (rlim_t)used + (rlim_t)ceil(seconds) + 2, RLIM_INFINITY };
     prlimit(p->pid, RLIMIT_CPU, &limit, NULL);
 }
 
@@ -278,15 +290,26 @@ static int packet_receive(struct pdf *p, uint8_t *bytes, size_t *n, int *fd)
     return 1;
 }
 
-/* Waits for one reply until `deadline`.  On anything but GALLEY_OK the child has been ended. */
-static enum galley_status reply_wait(struct pdf *p, double deadline, double limit, const char *what,
+/* Seconds the child may still take: `limit` of its own processor time, and WALL_FACTOR times that
+ * by the wall clock (it may hang, or the machine may have little time for it). */
+static double time_left(const struct pdf *p, double limit, double start, double cpu_start)
+{
+    const double wall = clock_seconds() - start;
+    const double cpu = child_cpu(p);
+    const double used = cpu < 0 || cpu_start < 0 ? wall : cpu - cpu_start;
+    return fmin(limit - used, WALL_FACTOR * limit - wall);
+}
+
+/* Waits for one reply.  On anything but GALLEY_OK the child has been ended. */
+static enum galley_status reply_wait(struct pdf *p, double limit, const char *what,
                                      struct pdf_reply *reply, int *fd, struct galley_err *err)
 {
     uint8_t bytes[PDF_MAX_PACKET];
     size_t n = 0;
     *fd = -1;
+    const double start = clock_seconds(), cpu_start = child_cpu(p);
     for (;;) {
-        const double left = deadline - clock_seconds();
+        const double left = time_left(p, limit, start, cpu_start);
         if (left <= 0) {
             child_end(p);
             return galley_err_set(err, GALLEY_ETIMEOUT, "%s took longer than %g s", what, limit);
@@ -328,13 +351,12 @@ static enum galley_status child_ask(struct pdf *p, const struct pdf_request *req
 {
     uint8_t bytes[PDF_MAX_PACKET];
     const size_t n = pdf_request_encode(request, bytes);
-    const double deadline = clock_seconds() + limit;
     *fd = -1;
     child_renew_cpu(p, limit);
     if (send(p->socket, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)n) {
         return child_lost(p, what, err);
     }
-    const enum galley_status rc = reply_wait(p, deadline, limit, what, reply, fd, err);
+    const enum galley_status rc = reply_wait(p, limit, what, reply, fd, err);
     if (rc) {
         return rc;
     }
@@ -367,9 +389,7 @@ static enum galley_status child_start(struct pdf *p, struct galley_err *err)
     p->pid_fd = (int)syscall(SYS_pidfd_open, p->pid, 0);
     struct pdf_reply reply;
     int fd;
-    const double deadline = clock_seconds() + START_SECONDS;
-    enum galley_status rc =
-        reply_wait(p, deadline, START_SECONDS, "starting galley-pdf", &reply, &fd, err);
+    enum galley_status rc = reply_wait(p, START_SECONDS, "starting galley-pdf", &reply, &fd, err);
     if (rc) {
         /* A helper that dies before it has seen a byte of the document is our trouble. */
         return rc == GALLEY_EINPUT ? galley_err_prefix(err, GALLEY_EIO, "%s", p->helper) : rc;
@@ -574,7 +594,7 @@ static struct pdf *pdf_new(const struct pdf_options *opt)
     p->memory_bytes = opt->memory_bytes ? opt->memory_bytes : 2ull << 30;
     p->max_page_pixels = opt->max_page_pixels ? opt->max_page_pixels : 40000000;
     p->open_seconds = opt->open_seconds > 0 ? opt->open_seconds : 20;
-    p->page_seconds = opt->page_seconds > 0 ? opt->page_seconds : 30;
+    p->page_seconds = opt->page_seconds > 0 ? opt->page_seconds : PAGE_SECONDS;
     p->max_pages = opt->max_pages > 0 ? opt->max_pages : 100000;
     return p;
 }

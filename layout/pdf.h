@@ -21,9 +21,10 @@ struct pdf_options {
                               ../libexec/galley, ../lib/galley, then on PATH */
     const char *password;  /* NULL: none */
     uint64_t memory_bytes; /* address-space limit of the child; 0: 2 GiB */
-    double open_seconds;   /* 0: 20 */
-    double page_seconds;   /* wall time per page; 0: 30 */
-    int max_pages;         /* 0: 100,000 */
+    /* The child's own processor time; by the wall clock three times as much. */
+    double open_seconds;      /* 0: 20 */
+    double page_seconds;      /* 0: 3 */
+    int max_pages;            /* 0: 100,000 */
     uint64_t max_page_pixels; /* 0: 40,000,000: the render scale is lowered to fit */
 };
 
