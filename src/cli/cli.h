@@ -21,6 +21,8 @@ enum exit_code {
 };
 int exit_code_of(enum galley_status rc);
 
+/* Replaces what a terminal might obey. */
+void make_printable(char *s);
 /* Prints "galley: ..." to stderr, control characters replaced. */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Prints "galley: ... (see: galley help COMMAND)" and returns EXIT_USAGE. */

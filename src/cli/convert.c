@@ -70,10 +70,11 @@ static void on_progress(void *user, const struct galley_progress *g)
     progress_draw(&r->progress, g);
 }
 
+/* A reader that went away, or a full disk, ends the conversion too: nobody will see the rest. */
 static bool should_stop(void *user)
 {
-    (void)user;
-    return interrupted();
+    const struct run *r = user;
+    return interrupted() || r->writer.failed;
 }
 
 static int write_stats(const struct run *r, const struct galley_stats *stats)
@@ -93,7 +94,7 @@ static int finish(struct run *r, enum galley_status rc, const struct galley_err 
                   const struct galley_stats *stats)
 {
     progress_clear(&r->progress);
-    if (rc) {
+    if (rc && !(rc == GALLEY_ECANCELLED && r->writer.failed)) {
         complain("%s", err->msg);
     }
     begin_output(r, 0);
@@ -167,8 +168,13 @@ static int convert_one(struct run *r, const struct outfile *file)
 static int convert_all(struct run *r, const struct outfile *files, int n)
 {
     int n_failed = 0, code = EXIT_OK;
+    char prefix[32]; /* several inputs share one --figures directory */
+    if (n > 1) {
+        r->opt.convert.figure_prefix = prefix;
+    }
     for (int i = 0; i < n; i++) {
         r->progress.i_file = i;
+        snprintf(prefix, sizeof(prefix), "figure-%d", i + 1);
         code = convert_one(r, &files[i]);
         if (code == EXIT_INTERRUPTED) {
             return code;

@@ -36,15 +36,22 @@ bool interrupted(void)
     return n_signals > 0;
 }
 
+void make_printable(char *s)
+{
+    for (unsigned char *c = (unsigned char *)s; *c; c++) {
+        if (*c < 0x20 || *c == 0x7f) {
+            *c = '?';
+        } else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) {
+            *c = c[1] = '?'; /* U+0080..U+009F: 8-bit escapes, some terminals obey them */
+        }
+    }
+}
+
 static void print_line(const char *fmt, va_list ap, const char *after)
 {
     char text[2048];
     vsnprintf(text, sizeof(text), fmt, ap);
-    for (char *c = text; *c; c++) {
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) {
-            *c = '?';
-        }
-    }
+    make_printable(text);
     fprintf(stderr, "galley: %s%s\n", text, after);
 }
 

@@ -6,6 +6,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "src/cli/cli.h"
+
 #define BAR 24
 
 void progress_init(struct progress *p, bool quiet, int n_files)
@@ -50,11 +52,7 @@ void progress_draw(struct progress *p, const struct galley_progress *g)
              "%s%.40s %s page %d/%d, region %d/%d, %.0f tok/s, accept length %.1f", files,
              slash ? slash + 1 : p->name, bar, g->n_pages_done, g->n_pages, g->n_regions_done,
              g->n_regions, g->seconds > 0 ? (double)g->n_output / g->seconds : 0, g->accept_length);
-    for (char *c = line; *c; c++) {
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) {
-            *c = '?';
-        }
-    }
+    make_printable(line);
     fprintf(stderr, "\r%.*s\033[K", columns() - 1, line);
     fflush(stderr);
     p->drawn = true;
