@@ -10,6 +10,7 @@
 #include "src/document/restyle.h"
 
 #define PAGE_TEXT_MAX   (64u << 20)
+#define DOUBT_TOKENS    4 /* fewer say too little */
 #define LOW_DRAFT_SCORE 0.5f
 #define LOW_LOGPROB     (-1.2)
 
@@ -136,6 +137,20 @@ static char *region_text(const struct region *r, const struct region_plan *plan)
     return out;
 }
 
+/* A relaxed rule takes tokens one by one and would swallow a text that stands elsewhere; over a
+ * whole part the difference is plain (docs/verification.md). */
+static bool doubted(const struct region_plan *plan)
+{
+    for (int i = 0; i < plan->n_pieces; i++) {
+        const struct piece *p = &plan->pieces[i];
+        if (p->draft && p->n_output >= DOUBT_TOKENS && p->mean_logprob < plan->doubt_logprob &&
+            plan->doubt_logprob < 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The worst that happened to a region's parts, with the sentence that says so. */
 static void judge(struct galley_region *g, const struct region *r, const struct region_plan *plan)
 {
@@ -166,6 +181,11 @@ static void judge(struct galley_region *g, const struct region *r, const struct 
             g->reason =
                 kept ? "the model wrote nothing; the draft was kept" : "the model wrote nothing";
         }
+    }
+    if (g->status == GALLEY_PAGE_OK && doubted(plan)) {
+        g->status = GALLEY_PAGE_LOW_CONFIDENCE;
+        g->reason = "the model does not see this text in the picture";
+        return;
     }
     const bool weak = r->draft.source == DRAFT_OCR && r->draft.score < LOW_DRAFT_SCORE;
     if (g->status == GALLEY_PAGE_OK && (weak || !drafted) && g->logprob < LOW_LOGPROB) {

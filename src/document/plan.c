@@ -243,6 +243,7 @@ enum galley_status plan_region(struct region_plan *out, const struct page_layout
     }
     out->readable = true;
     out->tau = region_tau(r, card, opt);
+    out->doubt_logprob = card->doubt_logprob;
     const bool with_draft = opt->draft != GALLEY_DRAFT_NONE && r->draft.source != DRAFT_NONE &&
                             r->draft.plain && r->draft.plain[0];
     const double scale = wanted_scale(page, r, card);

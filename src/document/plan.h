@@ -34,6 +34,7 @@ struct region_plan {
     bool readable;        /* false: the model is not asked, `reason` says why */
     const char *why;      /* constant sentence, "" when readable */
     double tau;           /* 1: exact */
+    double doubt_logprob; /* the card's; 0: never doubts */
     struct piece *pieces; /* [n_pieces] */
     int n_pieces;
 };

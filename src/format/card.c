@@ -84,6 +84,7 @@ static const struct card_key keys[] = {
     { "max_pixels", KEY_PIXELS, AT(max_pixels), 0, 1e12 },
     { "tau_text", KEY_NUMBER, AT(tau_text), 0, 1 },
     { "tau_ocr", KEY_NUMBER, AT(tau_ocr), 0, 1 },
+    { "doubt_logprob", KEY_NUMBER, AT(doubt_logprob), -100, 0 },
     { "scripts", KEY_SCRIPTS, AT(scripts), 0, 0 },
     { "kinds", KEY_KINDS, AT(kinds), 0, 0 },
     { "max_new_tokens", KEY_INT, AT(max_new_tokens), 0, 1 << 24 },

@@ -28,8 +28,8 @@ enum card_script {
     CARD_ALL_SCRIPTS = (1 << 9) - 1
 };
 
-/* Bits of card.kinds: 1 << enum region_kind (layout/region.h keeps the same order; the
- * document layer asserts it).  Names in the JSON are the region kinds' names. */
+/* Bits of card.kinds: 1 << enum region_kind (layout/region.h keeps the same order;
+ * tests/document compares the names).  Names in the JSON are the region kinds' names. */
 #define CARD_ALL_KINDS 0xffffffffu
 
 struct card {
@@ -45,12 +45,14 @@ struct card {
     bool inline_markup;             /* writes bold, italic and links itself */
     int64_t min_pixels, max_pixels; /* 0: from preprocessor_config.json */
     double tau_text, tau_ocr;       /* acceptance threshold per draft source; 1 is exact */
+    double doubt_logprob;           /* mean log-probability per token below which a drafted text is
+                                       reported as doubtful; 0: never */
     uint32_t scripts;               /* enum card_script bits */
     uint32_t kinds;                 /* region kinds it reads */
     int max_new_tokens;             /* 0: from generation_config.json */
 };
 
-/* Names of the kinds in bit order, so that the document layer can assert it. */
+/* Names of the kinds in bit order. */
 int card_kind_count(void);
 const char *card_kind_name(int i);
 

@@ -208,6 +208,28 @@ static void markup_returns_under_tau_only(void)
     page_result_deinit(&r);
 }
 
+static void a_text_the_model_does_not_see_is_doubted(void)
+{
+    struct setting s;
+    struct page_result r;
+    setting_init(&s, 1);
+    s.plan[0].tau = 1e-10;
+    s.plan[0].doubt_logprob = -4;
+    s.piece[0][0].mean_logprob = -3.9;
+    assemble(&s, &r);
+    T_EQ(r.page.status, GALLEY_PAGE_OK);
+    page_result_deinit(&r);
+    s.piece[0][0].mean_logprob = -4.1;
+    assemble(&s, &r);
+    T_EQ(r.page.status, GALLEY_PAGE_LOW_CONFIDENCE);
+    T_OK(strstr(r.page.reason, "does not see"));
+    page_result_deinit(&r);
+    s.piece[0][0].n_output = 3; /* three tokens prove nothing */
+    assemble(&s, &r);
+    T_EQ(r.page.status, GALLEY_PAGE_OK);
+    page_result_deinit(&r);
+}
+
 static void a_blank_page_is_blank(void)
 {
     struct setting s;
@@ -231,6 +253,7 @@ static const struct t_case cases[] = {
     { "unreadable_regions_keep_the_draft_unverified",
       unreadable_regions_keep_the_draft_unverified },
     { "markup_returns_under_tau_only", markup_returns_under_tau_only },
+    { "a_text_the_model_does_not_see_is_doubted", a_text_the_model_does_not_see_is_doubted },
     { "a_blank_page_is_blank", a_blank_page_is_blank },
 };
 
