@@ -114,7 +114,7 @@ struct galley_convert_options {
     uint64_t max_picture_pixels;    /* of PNG and JPEG input; 0: 100,000,000 */
     const char *pdf_helper;         /* path of galley-pdf; NULL: found beside the program */
     uint64_t pdf_memory_bytes;      /* 0: 2 GiB */
-    double page_seconds;            /* time limit per page in galley-pdf; 0: 30 */
+    double page_seconds;            /* processor time per page in galley-pdf; 0: 3 */
     double ocr_seconds;             /* time limit per page in Tesseract; 0: 60 */
 };
 
