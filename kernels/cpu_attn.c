@@ -7,8 +7,11 @@
 #include <string.h>
 
 #include "kernels/cpu.h"
+#include "kernels/ref/ref_math.h"
 
 #define PIECES_PER_CPU 4
+
+static_assert(ATTN_LANES == REF_LANES, "one tree folds both");
 
 /* Query vectors that see the same keys, or prefixes of them. */
 struct tile {
@@ -49,12 +52,8 @@ static void tile_result(const struct tile *t, int i, float *out)
 {
     float lane[ATTN_LANES];
     memcpy(lane, t->s->sum + (size_t)i * ATTN_LANES, sizeof(lane));
-    for (int step = ATTN_LANES / 2; step > 0; step /= 2) {
-        for (int l = 0; l < step; l++) {
-            lane[l] += lane[l + step];
-        }
-    }
-    const float inv = lane[0] > 0.0f ? 1.0f / lane[0] : 0.0f; /* no keys at all: zeros */
+    const float sum = ref_tree(lane);
+    const float inv = sum > 0.0f ? 1.0f / sum : 0.0f; /* no keys at all: zeros */
     const float *o = t->s->o + (size_t)i * t->o_ld;
     for (int d = 0; d < t->head_dim; d++) {
         out[d] = o[d] * inv;

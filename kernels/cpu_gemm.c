@@ -37,7 +37,7 @@ static void pack_panel(void *arg, int p, int i_thread)
     memset(panel, 0, n_in * GEMM_NR * size);
     for (int j = 0; j < GEMM_NR && p * GEMM_NR + j < l->n_out; j++) {
         const char *row = job->src + (size_t)(p * GEMM_NR + j) * n_in * size;
-        const int at = l->dtype != DTYPE_BF16 ? j : j < 16 ? 2 * j : 2 * (j - 16) + 1;
+        const int at = gemm_place(j, l->dtype);
         if (size == 2) {
             for (size_t k = 0; k < n_in; k++) {
                 memcpy(panel + (k * GEMM_NR + (size_t)at) * 2, row + k * 2, 2);
@@ -56,7 +56,7 @@ static enum galley_status shape_of(const struct tensor *w, int64_t *n_out, int64
 {
     *n_out = w->n_dim >= 2 && w->n_dim <= TENSOR_DIM_MAX ? w->shape[0] : 0;
     *n_in = 1;
-    for (int i = 1; i<w->n_dim && * n_out> 0; i++) {
+    for (int i = 1; *n_out > 0 && i < w->n_dim; i++) {
         if (w->shape[i] < 1 || w->shape[i] > INT_MAX / *n_in) {
             return galley_err_set(err, GALLEY_EMODEL, "a weight has dimension %d of %lld", i,
                                   (long long)w->shape[i]);

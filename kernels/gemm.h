@@ -22,6 +22,12 @@
 #define GEMM_NR 32  /* columns per panel: two AVX-512 or four AVX2 vectors */
 #define GEMM_KC 512 /* k per pass: a widened panel slice is 64 KiB, inside any L2 */
 
+/* Where column j (0..GEMM_NR-1) lies in a packed row. */
+static inline int gemm_place(int j, enum dtype type)
+{
+    return type != DTYPE_BF16 ? j : j < GEMM_NR / 2 ? 2 * j : 2 * (j - GEMM_NR / 2) + 1;
+}
+
 struct gemm_tile {
     float *c; /* [rows][n], c_ld floats from row to row; overlaps nothing */
     size_t c_ld;

@@ -6,12 +6,6 @@
 
 #include "src/base/half.h"
 
-/* Where column j (0..GEMM_NR-1) lies in a packed row. */
-static int place_of(int j, enum dtype type)
-{
-    return type != DTYPE_BF16 ? j : j < GEMM_NR / 2 ? 2 * j : 2 * (j - GEMM_NR / 2) + 1;
-}
-
 static float element(const void *w, size_t at, enum dtype type)
 {
     if (type == DTYPE_F32) {
@@ -25,7 +19,7 @@ void gemm_widen_ref(float *dst, const void *src, enum dtype type, int n_k)
 {
     for (int k = 0; k < n_k; k++) {
         for (int j = 0; j < GEMM_NR; j++) {
-            const size_t at = (size_t)k * GEMM_NR + (size_t)place_of(j, type);
+            const size_t at = (size_t)k * GEMM_NR + (size_t)gemm_place(j, type);
             dst[k * GEMM_NR + j] = element(src, at, type);
         }
     }
@@ -37,7 +31,8 @@ void gemm_tile_ref(const struct gemm_tile *t)
         const float *x = t->x + (size_t)r * t->x_ld;
         float *c = t->c + (size_t)r * t->c_ld;
         for (int j = 0; j < t->n; j++) {
-            size_t at = (size_t)(j / GEMM_NR) * t->panel + (size_t)place_of(j % GEMM_NR, t->w_type);
+            size_t at =
+                (size_t)(j / GEMM_NR) * t->panel + (size_t)gemm_place(j % GEMM_NR, t->w_type);
             float acc = t->more ? c[j] : 0.0f;
             for (int k = 0; k < t->k; k++, at += t->w_ld) {
                 acc = fmaf(x[k], element(t->w, at, t->w_type), acc);

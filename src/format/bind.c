@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/base/half.h"
+#include "kernels/widen.h"
 #include "src/base/mem.h"
 
 #define BIND_PARTS_MAX 4
@@ -39,21 +39,6 @@ static void fail_memory(struct binder *b, const char *name, uint64_t bytes)
                            (unsigned long long)bytes, b->scope, name);
 }
 
-/* File data may be unaligned: elements go through memcpy. */
-static void widen(float *y, enum dtype dtype, const void *data, int64_t n)
-{
-    const uint8_t *src = data;
-    if (dtype == DTYPE_F32) {
-        memcpy(y, src, (size_t)n * sizeof(*y));
-        return;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        uint16_t h;
-        memcpy(&h, src + 2 * i, sizeof(h));
-        y[i] = dtype == DTYPE_F16 ? f16_to_f32(h) : bf16_to_f32(h);
-    }
-}
-
 float *bind_vector(struct binder *b, const char *name, int64_t n)
 {
     if (b->rc) {
@@ -68,7 +53,7 @@ float *bind_vector(struct binder *b, const char *name, int64_t n)
         fail_memory(b, name, (uint64_t)n * sizeof(*y));
         return NULL;
     }
-    widen(y, t->dtype, t->data, n);
+    widen_ref(y, t->data, t->dtype, (size_t)n);
     b->bytes += (uint64_t)n * sizeof(*y);
     return y;
 }
@@ -90,7 +75,8 @@ static void *stack_weights(struct tensor *io, const struct tensor *const *w,
         if (w[i]->dtype == io->dtype) {
             memcpy(to, w[i]->data, (size_t)parts[i].n_out * row_bytes);
         } else {
-            widen((float *)(void *)to, w[i]->dtype, w[i]->data, parts[i].n_out * n_in);
+            widen_ref((float *)(void *)to, w[i]->data, w[i]->dtype,
+                      (size_t)(parts[i].n_out * n_in));
         }
         to += (size_t)parts[i].n_out * row_bytes;
     }
@@ -112,7 +98,7 @@ static float *stack_biases(struct binder *b, const struct bind_part *parts, int 
         const struct tensor *t =
             parts[i].bias ? lookup(b, parts[i].bias, 1, &parts[i].n_out) : NULL;
         if (t) {
-            widen(data + at, t->dtype, t->data, parts[i].n_out);
+            widen_ref(data + at, t->data, t->dtype, (size_t)parts[i].n_out);
         } else if (b->rc) {
             mem_free(data);
             return NULL;
