@@ -7,7 +7,6 @@
 #include "vision/vision.h"
 
 #define ASPECT_MAX 200
-#define SIDE_MAX   1000000 /* image_new's */
 
 struct limits {
     double min, max; /* pixels; exact in double */
@@ -74,7 +73,7 @@ enum galley_status vision_plan(struct vision_grid *out, int width, int height,
         w_bar = ceil(w * beta / factor) * factor;
         h_bar = ceil(h * beta / factor) * factor;
     }
-    if (w_bar > SIDE_MAX || h_bar > SIDE_MAX) {
+    if (w_bar > IMAGE_SIDE_MAX || h_bar > IMAGE_SIDE_MAX) {
         return galley_err_set(err, GALLEY_ELIMIT,
                               "an image of %d x %d pixels would be resized to %.0f x %.0f", width,
                               height, w_bar, h_bar);

@@ -6,11 +6,9 @@
 
 #include "src/base/mem.h"
 
-#define SIDE_MAX 1000000
-
 struct image *image_new(int width, int height)
 {
-    if (width < 1 || height < 1 || width > SIDE_MAX || height > SIDE_MAX) {
+    if (width < 1 || height < 1 || width > IMAGE_SIDE_MAX || height > IMAGE_SIDE_MAX) {
         return NULL;
     }
     struct image *im = mem_new(struct image);

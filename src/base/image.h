@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define IMAGE_SIDE_MAX 1000000 /* pixels; keeps sizes in bytes far inside 64 bits */
+
 struct image {
     int width, height;  /* pixels, both >= 1 */
     size_t stride;      /* bytes per row, >= 3 * width */
@@ -17,7 +19,7 @@ struct image {
 };
 
 /* A new image with one reference, rows tight, pixels undefined.  NULL when
- * memory is short; width and height must be 1..1,000,000 (else NULL). */
+ * memory is short; width and height must be 1..IMAGE_SIDE_MAX (else NULL). */
 struct image *image_new(int width, int height);
 struct image *image_ref(struct image *im);
 void image_unref(struct image *im); /* NULL is fine; the last one frees */

@@ -12,7 +12,6 @@
 
 #include "src/base/mem.h"
 
-#define SIDE_MAX        1000000
 #define CHUNK_CACHE_MAX 64
 #define CHUNK_BYTES_MAX (8u << 20)
 
@@ -101,10 +100,11 @@ static enum galley_status check_header(const uint8_t *p, size_t n, uint64_t max_
     if (width == 0 || height == 0) {
         return galley_err_set(err, GALLEY_EINPUT, "PNG: %u x %u pixels", width, height);
     }
-    if ((uint64_t)width * height > max_pixels || width > SIDE_MAX || height > SIDE_MAX) {
+    if ((uint64_t)width * height > max_pixels || width > IMAGE_SIDE_MAX ||
+        height > IMAGE_SIDE_MAX) {
         return galley_err_set(err, GALLEY_ELIMIT,
                               "PNG: %u x %u pixels, limit %llu and %d for a side", width, height,
-                              (unsigned long long)max_pixels, SIDE_MAX);
+                              (unsigned long long)max_pixels, IMAGE_SIDE_MAX);
     }
     return GALLEY_OK;
 }
@@ -128,7 +128,7 @@ static void read_begin(struct png_job *job)
         job_fail(job, GALLEY_ENOMEM, "no memory for the decoder");
     }
     png_set_read_fn(job->png, job, on_read);
-    png_set_user_limits(job->png, SIDE_MAX, SIDE_MAX);
+    png_set_user_limits(job->png, IMAGE_SIDE_MAX, IMAGE_SIDE_MAX);
     png_set_chunk_cache_max(job->png, CHUNK_CACHE_MAX);
     png_set_chunk_malloc_max(job->png, CHUNK_BYTES_MAX);
     skip_chunks(job->png);
