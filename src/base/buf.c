@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 
 void buf_init(struct buf *b, size_t max)
 {
+    assert(max < SIZE_MAX); /* room for the terminator */
     *b = (struct buf){ .max = max };
 }
 

@@ -13,7 +13,7 @@ enum galley_status galley_err_set(struct galley_err *err, enum galley_status sta
                                   const char *fmt, ...) GALLEY_PRINTF(3, 4);
 
 /* Puts "prefix: " before the sentence already in *err: callers add the file or
- * page they know about.  Returns err->status (or `status` when err is NULL). */
+ * page they know about.  err->status becomes `status`, which is returned. */
 enum galley_status galley_err_prefix(struct galley_err *err, enum galley_status status,
                                      const char *fmt, ...) GALLEY_PRINTF(3, 4);
 

@@ -156,7 +156,7 @@ enum galley_status file_write(const char *path, const void *bytes, size_t n, str
         mem_free(tmp);
         return rc;
     }
-    const mode_t mask = umask(0);
+    const mode_t mask = umask(0); /* the only way to ask; other threads see 0 for a moment */
     umask(mask);
     const int bad = fchmod(fd, 0666 & ~mask) != 0 || write_all(fd, bytes, n) != 0;
     if (bad) {

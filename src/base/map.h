@@ -20,11 +20,12 @@ GALLEY_MUST_USE enum galley_status map_open(struct map *m, const char *path,
                                             struct galley_err *err);
 void map_close(struct map *m); /* closed or zeroed is fine */
 
-/* Reads the whole file (or pipe) into a NUL-terminated heap block, at most max
- * bytes: GALLEY_ELIMIT with both numbers above that.  *out is the caller's. */
+/* Reads a whole regular file into a NUL-terminated heap block, at most max bytes:
+ * GALLEY_ELIMIT with both numbers above that.  *out is the caller's. */
 GALLEY_MUST_USE enum galley_status file_read(const char *path, size_t max, char **out, size_t *n,
                                              struct galley_err *err);
-/* The same from an open descriptor, which stays open; `name` is for errors. */
+/* The same from an open descriptor (a pipe as well), which stays open; `name` is for
+ * errors. */
 GALLEY_MUST_USE enum galley_status fd_read(int fd, const char *name, size_t max, char **out,
                                            size_t *n, struct galley_err *err);
 

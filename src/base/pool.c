@@ -114,16 +114,17 @@ enum galley_status pool_open(struct pool **out, int n_threads, struct galley_err
     pthread_cond_init(&p->wake, NULL);
     pthread_cond_init(&p->done, NULL);
     p->workers = mem_many(struct worker, (size_t)p->n_threads);
+    const int n_wanted = p->n_threads; /* n_threads may be 0 */
     if (!p->workers) {
         pool_close(p);
-        return galley_err_set(err, GALLEY_ENOMEM, "no memory for %d threads", n_threads);
+        return galley_err_set(err, GALLEY_ENOMEM, "no memory for %d threads", n_wanted);
     }
-    for (int i = 1; i < p->n_threads; i++) {
+    for (int i = 1; i < n_wanted; i++) {
         struct worker *w = &p->workers[i];
         *w = (struct worker){ .pool = p, .id = i };
         if (pthread_create(&w->thread, NULL, work, w) != 0) {
             pool_close(p);
-            return galley_err_set(err, GALLEY_ENOMEM, "cannot start thread %d of %d", i, n_threads);
+            return galley_err_set(err, GALLEY_ENOMEM, "cannot start thread %d of %d", i, n_wanted);
         }
         p->n_started++;
     }

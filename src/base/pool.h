@@ -19,7 +19,7 @@ void pool_close(struct pool *p); /* NULL is fine */
 int pool_n_threads(const struct pool *p);
 /* fn(arg, i, thread) for i in 0..n-1, each once.  Not reentrant. */
 void pool_run(struct pool *p, pool_fn *fn, void *arg, int n);
-/* CPUs in this process's affinity mask and cgroup-free count, at least 1. */
+/* CPUs in this process's affinity mask, at least 1; quotas of control groups are not looked at. */
 int pool_n_cpus(void);
 
 #endif
