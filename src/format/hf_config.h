@@ -1,10 +1,10 @@
 /* hf_config.h - what a Hugging Face model directory says about its model.
  *
  * config.json (Qwen2-VL and Qwen2.5-VL families, both the flat layout and the newer
- * text_config / rope_parameters one), preprocessor_config.json,
- * generation_config.json, and Galley's own card galley.json (design.md section 6;
- * docs/model-card.md).  Plain values, nothing owned.  Every number is range-checked, so that
- * products of them fit 64 bits; a value we cannot honour is refused by name. */
+ * text_config / rope_parameters one), preprocessor_config.json or processor_config.json, and
+ * generation_config.json; Galley's own card galley.json is card.h's.  Plain values, nothing owned.
+ * Every number is range-checked, so that products of them fit 64 bits; a value we cannot honour is
+ * refused by name. */
 #ifndef GALLEY_FORMAT_HF_CONFIG_H
 #define GALLEY_FORMAT_HF_CONFIG_H
 

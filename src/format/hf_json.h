@@ -23,7 +23,7 @@ GALLEY_MUST_USE enum galley_status hf_read_ints(const cJSON *obj, const char *wh
 GALLEY_MUST_USE enum galley_status hf_want_string(const cJSON *obj, const char *where,
                                                   const char *key, const char *want,
                                                   struct galley_err *err);
-/* "WHERE: KEY is IS, which Galley does not support: it needs NEEDS" */
+/* "WHERE: "KEY" is IS; this build supports NEEDS" */
 enum galley_status hf_refuse(struct galley_err *err, const char *where, const char *key,
                              const char *is, const char *needs);
 /* eos_token_id, one or a list, replaces what is known; a missing key changes nothing. */

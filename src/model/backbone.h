@@ -1,4 +1,4 @@
-/* backbone.h - the inside of struct model, shared by bind.c (fills) and backbone.c (runs). */
+/* backbone.h - the inside of struct model, shared by model.c (fills) and backbone.c (runs). */
 #ifndef GALLEY_MODEL_BACKBONE_H
 #define GALLEY_MODEL_BACKBONE_H
 

@@ -1,7 +1,7 @@
 /* desc.h - what a language model looks like, as data.
  *
  * One row of the family table turns a config into a struct model_desc: a handful of numbers for
- * the whole model and one struct layer_desc per layer.  bind.c and backbone.c read nothing
+ * the whole model and one struct layer_desc per layer.  model.c and backbone.c read nothing
  * else, so a new family is a new file that fills this in. */
 #ifndef GALLEY_MODEL_DESC_H
 #define GALLEY_MODEL_DESC_H
