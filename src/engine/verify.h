@@ -7,11 +7,12 @@
 
 #include "kernels/device.h"
 
-/* Rows of one sequence in a step: row 0 is the root (what came before the draft), row i + 1 is draft
- * token i.  Row i judges draft token i, so n guesses need rows 0..n-1.
+/* Rows of one sequence in a step: row 0 is the root (what came before the draft), row i + 1 is
+ * draft token i.  Row i judges draft token i, so n guesses need rows 0..n-1.
  * tau 1 is exact: a guess is accepted when it is the target's argmax.  tau in (0, 1) is HSD's rule
  * (arXiv 2602.12957 eq. 11): accepted when log p(guess) - log p(argmax) >= log tau.
- * Returns how many guesses are accepted; when some are not, row [that] gives the target's own token. */
+ * Returns how many guesses are accepted; when some are not, row [that] gives the target's own
+ * token. */
 int verify_chain(const struct logit_top *top, const float *logits, int n_vocab,
                  const int32_t *draft, int n, double tau);
 

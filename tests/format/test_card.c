@@ -93,7 +93,7 @@ static void long_prompts(void)
     for (int n = CARD_TEXT_MAX - 1; n <= CARD_TEXT_MAX; n++) {
         int at = snprintf(text, sizeof(text), "{\"system\":\"");
         memset(text + at, 'a', (size_t)n);
-        strcpy(text + at + n, "\"}");
+        memcpy(text + at + n, "\"}", 3);
         const enum galley_status rc = card_parse(&c, "card", text, strlen(text), &err);
         T_EQ(rc, n < CARD_TEXT_MAX ? GALLEY_OK : GALLEY_EMODEL);
     }
