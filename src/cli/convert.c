@@ -206,14 +206,12 @@ int cli_convert(int argc, char **argv)
     }
     catch_signals();
     progress_init(&r.progress, r.opt.quiet, n);
-    int rc = EXIT_USAGE;
-    if (outfiles_plan(files, argv + first, n, r.opt.output, r.opt.format) &&
-        (!r.opt.figures || make_dirs(r.opt.figures))) {
-        rc = engine_for_cli(&r.engine, r.opt.model, r.opt.threads, r.opt.verbose);
-        if (!rc) {
-            rc = convert_all(&r, files, n);
-        }
+    int rc = outfiles_plan(files, argv + first, n, &r.opt);
+    if (!rc && r.opt.figures && !make_dirs(r.opt.figures)) {
+        rc = EXIT_INTERNAL;
     }
+    rc = rc ? rc : engine_for_cli(&r.engine, r.opt.model, r.opt.threads, r.opt.verbose);
+    rc = rc ? rc : convert_all(&r, files, n);
     galley_engine_close(r.engine);
     outfiles_free(files, n);
     mem_free(files);

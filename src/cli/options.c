@@ -216,9 +216,12 @@ int options_parse(struct cli_options *out, const char *command, int argc, char *
         if (id == -1) {
             break;
         }
-        if (id == '?' || (id != ':' && !has_option(command, id))) {
+        if (id == '?') {
             const char *word = argv[optind > 1 ? optind - 1 : 1];
             return usage_error(command, "%s has no option %s", command, word);
+        }
+        if (id != ':' && !has_option(command, id)) {
+            return usage_error(command, "%s has no option --%s", command, option_name(id));
         }
         if (id == ':') {
             return usage_error(command, "%s needs a value", argv[optind - 1]);
@@ -228,6 +231,9 @@ int options_parse(struct cli_options *out, const char *command, int argc, char *
         }
     }
     const struct galley_convert_options *c = &out->convert;
+    if (strcmp(command, "inspect") == 0 && c->draft == GALLEY_DRAFT_NONE) {
+        return usage_error(command, "inspect shows drafts: --draft cannot be \"none\"");
+    }
     if (c->min_pixels && c->max_pixels && c->min_pixels > c->max_pixels) {
         return usage_error(command, "--min-pixels %lld is over --max-pixels %lld",
                            (long long)c->min_pixels, (long long)c->max_pixels);

@@ -2,6 +2,7 @@
 #include "src/cli/outfile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -113,36 +114,49 @@ static bool plan_into(struct outfile *out, char **inputs, int n, const char *dir
     return true;
 }
 
-bool outfiles_plan(struct outfile *out, char **inputs, int n, const char *output,
-                   enum galley_format format)
+static int plan_outputs(struct outfile *out, char **inputs, int n, const char *output,
+                        enum galley_format format)
+{
+    if (output && strcmp(output, "-") == 0) {
+        return EXIT_OK;
+    }
+    if (!output) {
+        return n == 1 || plan_into(out, inputs, n, NULL, extension(format)) ? EXIT_OK : EXIT_USAGE;
+    }
+    const size_t len = strlen(output);
+    if (len == 0) {
+        return usage_error("convert", "--output cannot be \"\"");
+    }
+    if (output[len - 1] == '/' || is_dir(output)) {
+        if (!make_dirs(output)) {
+            return EXIT_INTERNAL;
+        }
+        return plan_into(out, inputs, n, output, extension(format)) ? EXIT_OK : EXIT_USAGE;
+    }
+    if (n > 1) {
+        return usage_error("convert",
+                           "%d inputs cannot go into one file; write -o %s/ for a directory", n,
+                           output);
+    }
+    if (taken(out, 0, inputs, n, output)) {
+        return usage_error("convert", "-o %s would overwrite the input", output);
+    }
+    out[0].path = mem_strdup(output);
+    return out[0].path ? EXIT_OK : EXIT_LIMIT;
+}
+
+int outfiles_plan(struct outfile *out, char **inputs, int n, const struct cli_options *opt)
 {
     for (int i = 0; i < n; i++) {
         out[i] = (struct outfile){ .input = inputs[i] };
     }
-    if (!output && n == 1) {
-        return true;
+    const int code = plan_outputs(out, inputs, n, opt->output, opt->format);
+    if (!code && opt->stats && strcmp(opt->stats, "-") != 0 &&
+        taken(out, n, inputs, n, opt->stats)) {
+        return usage_error("convert", "--stats %s would overwrite an input or a result",
+                           opt->stats);
     }
-    if (!output) {
-        return plan_into(out, inputs, n, NULL, extension(format));
-    }
-    if (strcmp(output, "-") == 0) {
-        return true;
-    }
-    const size_t len = strlen(output);
-    if (len > 0 && (output[len - 1] == '/' || is_dir(output))) {
-        return make_dirs(output) && plan_into(out, inputs, n, output, extension(format));
-    }
-    if (n > 1) {
-        usage_error("convert", "%d inputs cannot go into one file; write -o %s/ for a directory", n,
-                    output);
-        return false;
-    }
-    if (taken(out, 0, inputs, n, output)) {
-        usage_error("convert", "-o %s would overwrite the input", output);
-        return false;
-    }
-    out[0].path = mem_strdup(output);
-    return out[0].path != NULL;
+    return code;
 }
 
 void outfiles_free(struct outfile *out, int n)
@@ -150,6 +164,23 @@ void outfiles_free(struct outfile *out, int n)
     for (int i = 0; i < n; i++) {
         mem_free(out[i].path);
     }
+}
+
+/* A new file beside `path`, with the mode that fopen would give. */
+static FILE *open_beside(char *tmp)
+{
+    const int fd = mkostemp(tmp, O_CLOEXEC);
+    if (fd < 0) {
+        return NULL;
+    }
+    const mode_t mask = umask(0);
+    umask(mask);
+    FILE *f = fchmod(fd, 0666 & ~mask) == 0 ? fdopen(fd, "wb") : NULL;
+    if (!f) {
+        close(fd);
+        unlink(tmp);
+    }
+    return f;
 }
 
 bool writer_open(struct writer *w, const char *path)
@@ -164,9 +195,12 @@ bool writer_open(struct writer *w, const char *path)
     const bool special = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
     struct buf b;
     buf_init(&b, PATH_BYTES_MAX + 16);
-    buf_addf(&b, "%s%s", path, special ? "" : ".part");
+    buf_addf(&b, "%s%s", path, special ? "" : ".XXXXXX");
     w->tmp = buf_take(&b);
-    w->f = w->tmp && w->path ? fopen(w->tmp, "wbe") : NULL;
+    w->f = NULL;
+    if (w->tmp && w->path) {
+        w->f = special ? fopen(w->tmp, "wbe") : open_beside(w->tmp);
+    }
     if (!w->f) {
         complain("%s: cannot create: %s", path, strerror(errno));
         mem_free(w->path);
@@ -215,6 +249,9 @@ bool writer_close(struct writer *w)
     }
     if (w->failed) {
         complain("%s: cannot write: %s", w->path, strerror(errno));
+        if (strcmp(w->tmp, w->path) != 0) {
+            unlink(w->tmp);
+        }
     }
     mem_free(w->path);
     mem_free(w->tmp);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "src/galley.h"
+#include "src/cli/options.h"
 
 /* One planned output: path is owned, NULL is standard output. */
 struct outfile {
@@ -13,11 +13,11 @@ struct outfile {
     char *path;
 };
 
-/* Plans an output for every input.  `output` NULL: standard output for one input, else NAME.EXT
+/* Plans an output for every input.  Without --output: standard output for one input, else NAME.EXT
  * beside each input; a path that ends in '/' or is a directory: NAME.EXT in it (created).  Equal
- * names get -2, -3 ...; no input is ever overwritten.  False after an explanation on stderr. */
-bool outfiles_plan(struct outfile *out, char **inputs, int n, const char *output,
-                   enum galley_format format);
+ * names get -2, -3 ...; no input is ever overwritten, not by --stats either.  0 or the exit code,
+ * after an explanation. */
+int outfiles_plan(struct outfile *out, char **inputs, int n, const struct cli_options *opt);
 void outfiles_free(struct outfile *out, int n);
 
 /* A file that appears under its name only when it is complete. */
