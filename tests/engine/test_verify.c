@@ -19,6 +19,15 @@ static void exact_takes_only_the_favourite(void)
     T_EQ(verify_chain(top, logits[0], V, NULL, 0, 1), 0);
 }
 
+/* Two favourites: the target takes the lower id, so the other one is a mismatch. */
+static void exact_refuses_an_equal_logit(void)
+{
+    static const float tie[V] = { 3, 3, 0, 0 };
+    static const struct logit_top first = { 0, 3, 3.75f };
+    T_EQ(verify_chain(&first, tie, V, (int32_t[]){ 1 }, 1, 1), 0);
+    T_EQ(verify_chain(&first, tie, V, (int32_t[]){ 1 }, 1, 0.5), 1);
+}
+
 static void tau_takes_what_is_probable_enough(void)
 {
     const int32_t draft[] = { 1, 2, 0 }; /* ratios e^-1, e^-1, e^-3 */
@@ -68,6 +77,7 @@ static void what_the_draft_repeats_is_no_loop(void)
 
 static const struct t_case cases[] = {
     { "exact_takes_only_the_favourite", exact_takes_only_the_favourite },
+    { "exact_refuses_an_equal_logit", exact_refuses_an_equal_logit },
     { "tau_takes_what_is_probable_enough", tau_takes_what_is_probable_enough },
     { "logprob_is_logit_minus_log_sum", logprob_is_logit_minus_log_sum },
     { "a_loop_is_seen_and_cut", a_loop_is_seen_and_cut },

@@ -75,6 +75,19 @@ static void recovers_from_an_insertion_and_a_deletion(void)
     drafter_free(d);
 }
 
+/* Farther ahead than one-token anchors look: only the window of two tokens and more finds it. */
+static void recovers_far_from_where_it_was_left(void)
+{
+    int32_t text[N], want[N];
+    count_up(text, N);
+    for (int i = 0; i < N - 70; i++) {
+        want[i] = i < 50 ? text[i] : text[i + 70];
+    }
+    struct drafter *d = given_new(text, N);
+    T_OK(simulate(d, want, N - 70, N) <= 6);
+    drafter_free(d);
+}
+
 /* Where the tail stands in several places, the one nearest to where the text was left wins. */
 static void prefers_the_near_place(void)
 {
@@ -129,6 +142,7 @@ static const struct t_case cases[] = {
     { "follows_a_true_text", follows_a_true_text },
     { "recovers_from_a_substitution", recovers_from_a_substitution },
     { "recovers_from_an_insertion_and_a_deletion", recovers_from_an_insertion_and_a_deletion },
+    { "recovers_far_from_where_it_was_left", recovers_far_from_where_it_was_left },
     { "prefers_the_near_place", prefers_the_near_place },
     { "a_wrong_text_is_harmless", a_wrong_text_is_harmless },
     { "an_empty_text_is_silent", an_empty_text_is_silent },
