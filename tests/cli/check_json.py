@@ -117,7 +117,7 @@ def check_document(d, source):
         return
     with open(source, 'rb') as f:
         bytes_ = f.read()
-    if has_keys('source', d['source'], ('name', 'sha256', 'bytes'), ('pages',)):
+    if has_keys('source', d['source'], ('name', 'sha256', 'bytes', 'pages')):
         s = d['source']
         need(s['name'] == source, 'source', f'name is {s["name"]!r}')
         need(s['sha256'] == hashlib.sha256(bytes_).hexdigest(), 'source', 'sha256 is not the file\'s')
