@@ -87,7 +87,7 @@ float box_cover(const struct box *a, const struct box *b)
     return w > 0 && h > 0 && area > 0 ? w * h / area : 0;
 }
 
-static int float_cmp(const void *a, const void *b)
+int float_compare(const void *a, const void *b)
 {
     const float x = *(const float *)a, y = *(const float *)b;
     return (x > y) - (x < y);
@@ -98,8 +98,17 @@ float float_median(float *v, size_t n)
     if (n == 0) {
         return 0;
     }
-    qsort(v, n, sizeof(*v), float_cmp);
+    qsort(v, n, sizeof(*v), float_compare);
     return v[n / 2];
+}
+
+int item_compare_x(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+    if (x->box.x0 != y->box.x0) {
+        return x->box.x0 < y->box.x0 ? -1 : 1;
+    }
+    return (x->index > y->index) - (x->index < y->index);
 }
 
 bool cp_is_space(uint32_t cp)

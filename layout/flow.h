@@ -19,6 +19,7 @@
 #define FLOW_MAX_LINES   20000
 #define FLOW_MAX_REGIONS 10000
 #define FLOW_MAX_TEXT    (8u << 20)
+#define FLOW_MAX_NOTES   64
 
 struct flow_char {
     uint32_t cp;
@@ -176,7 +177,7 @@ struct flow {
     int32_t n_groups;
     struct block *blocks;
     int32_t n_blocks;
-    int32_t notes[64]; /* numbers of the footnotes on this page */
+    int32_t notes[FLOW_MAX_NOTES]; /* numbers of the footnotes on this page */
     int32_t n_notes;
     float em; /* dominant size of the page */
 };
@@ -196,6 +197,9 @@ bool box_has(const struct box *b, float x, float y);
 /* Share of `b` that lies in `a`. */
 float box_cover(const struct box *a, const struct box *b);
 float float_median(float *v, size_t n); /* reorders v; 0 when empty */
+/* For qsort: floats ascending; items from left to right. */
+int float_compare(const void *a, const void *b);
+int item_compare_x(const void *a, const void *b);
 
 bool cp_is_space(uint32_t cp);
 bool cp_is_letter(uint32_t cp);
@@ -217,8 +221,6 @@ void strips_find(struct flow *f);
 void lines_find(struct flow *f);
 /* Lines of chosen words (reordered) top to bottom, for table cells: no column splitting. */
 int32_t lines_of_words(struct flow *f, struct word **list, int32_t n, struct line **out);
-/* Sets text, counts and style flags of a line whose words are in place. */
-void line_describe(struct flow *f, struct line *l);
 uint32_t line_first_cp(const struct flow *f, const struct line *l);
 uint32_t line_last_cp(const struct flow *f, const struct line *l);
 

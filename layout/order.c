@@ -27,18 +27,9 @@ static int item_by_y(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-static int item_by_x(const void *a, const void *b)
-{
-    const struct item *x = a, *y = b;
-    if (x->box.x0 != y->box.x0) {
-        return x->box.x0 < y->box.x0 ? -1 : 1;
-    }
-    return (x->index > y->index) - (x->index < y->index);
-}
-
 static int item_by_x_rtl(const void *a, const void *b)
 {
-    return item_by_x(b, a);
+    return item_compare_x(b, a);
 }
 
 /* One column: rows from top to bottom, each from left to right. */
@@ -55,7 +46,7 @@ static void leaf_sort(struct sorter *s, struct item *items, int32_t n)
                 break;
             }
         }
-        qsort(items + i, (size_t)(k - i), sizeof(*items), s->rtl ? item_by_x_rtl : item_by_x);
+        qsort(items + i, (size_t)(k - i), sizeof(*items), s->rtl ? item_by_x_rtl : item_compare_x);
         i = k;
     }
     const int32_t group = s->f->n_groups++;
@@ -319,12 +310,6 @@ static void strips_drop_in_tables(struct flow *f)
     f->n_strips = n;
 }
 
-static int float_cmp(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 static void groups_measure(struct flow *f)
 {
     f->groups = flow_many(f, struct group, (size_t)f->n_groups);
@@ -355,7 +340,7 @@ static void groups_measure(struct flow *f)
             prev = l;
         }
         /* Pitch in em, the lower quartile: inner steps are smaller than paragraph gaps. */
-        qsort(steps, (size_t)n_steps, sizeof(*steps), float_cmp);
+        qsort(steps, (size_t)n_steps, sizeof(*steps), float_compare);
         out->pitch = n_steps ? fmaxf(0.9f, fminf(steps[n_steps / 4], 2.2f)) : 1.25f;
     }
 }

@@ -97,16 +97,10 @@ static void rules_connect(struct rule *r, int32_t n)
     }
 }
 
-static int float_cmp(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 static int lines_unique(float *v, int n)
 {
     int m = 0;
-    qsort(v, (size_t)n, sizeof(*v), float_cmp);
+    qsort(v, (size_t)n, sizeof(*v), float_compare);
     for (int i = 0; i < n; i++) {
         if (m == 0 || v[i] - v[m - 1] > SNAP) {
             v[m++] = v[i];
@@ -340,7 +334,7 @@ static void grid_thin(struct grid *g, const struct flow *f)
         float *v = dir ? g->ys : g->xs;
         int *n = dir ? &g->ny : &g->nx;
         for (int i = 0; i + 1 < *n;) {
-            if (v[i + 1] - v[i]<0.6f * f->em && * n> 2) {
+            if (*n > 2 && v[i + 1] - v[i] < 0.6f * f->em) {
                 const int drop = i == 0 ? 1 : i;
                 memmove(v + drop, v + drop + 1, sizeof(*v) * (size_t)(*n - drop - 1));
                 (*n)--;

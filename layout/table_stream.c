@@ -35,15 +35,6 @@ struct stream {
     int n_rules; /* horizontal rules that go with the table */
 };
 
-static int item_by_x(const void *a, const void *b)
-{
-    const struct item *x = a, *y = b;
-    if (x->box.x0 != y->box.x0) {
-        return x->box.x0 < y->box.x0 ? -1 : 1;
-    }
-    return (x->index > y->index) - (x->index < y->index);
-}
-
 static const struct line *piece_line(const struct stream *s, int32_t i)
 {
     return &s->f->lines[s->items[i].index];
@@ -70,7 +61,7 @@ static void rows_build(struct stream *s, int32_t n)
             r->object = r->object || s->items[i].kind != ITEM_LINE;
         }
         r->n = i - r->i0;
-        qsort(&s->items[r->i0], (size_t)r->n, sizeof(struct item), item_by_x);
+        qsort(&s->items[r->i0], (size_t)r->n, sizeof(struct item), item_compare_x);
         if (!r->object) {
             r->size = piece_line(s, r->i0)->size;
             r->baseline = piece_line(s, r->i0)->baseline;
