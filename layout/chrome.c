@@ -269,7 +269,8 @@ void notes_find(struct flow *f, const struct history *h)
     /* Lines are sorted by height: from the first note line down, its column's small lines. */
     for (int32_t i = 0; i < f->n_lines && !f->failed; i++) {
         struct line *l = &f->lines[i];
-        if (l->role != LINE_BODY || l->box.y0 < 0.4f * f->page->height || f->n_notes >= 64) {
+        if (l->role != LINE_BODY || l->box.y0 < 0.4f * f->page->height ||
+            f->n_notes >= FLOW_MAX_NOTES) {
             continue;
         }
         const bool small = l->size <= 0.95f * body;

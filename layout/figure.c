@@ -8,6 +8,56 @@
 
 #define MAX_FIGURES 200
 
+/* True when the text starts like "Figure 3:" or "Table 2."; *table says which. */
+static bool caption_starts(const char *text, bool *table)
+{
+    static const struct {
+        const char *word;
+        bool table;
+    } heads[] = { { "Figure", false },
+                  { "FIGURE", false },
+                  { "Fig.", false },
+                  { "FIG.", false },
+                  { "Fig", false },
+                  { "Abbildung", false },
+                  { "Abb.", false },
+                  { "Figura", false },
+                  { "Table", true },
+                  { "TABLE", true },
+                  { "Tab.", true },
+                  { "Tabelle", true },
+                  { "Tableau", true },
+                  { "Tabla", true },
+                  { "\xec\x9e\x90\xeb\xa3\x8c", false },
+                  { "\xea\xb7\xb8\xeb\xa6\xbc", false },
+                  { "\xed\x91\x9c", true },
+                  { "\xe5\x9b\xbe", false },
+                  { "\xe5\x9c\x96", false },
+                  { "\xe5\x9b\xb3", false },
+                  { "\xe8\xa1\xa8", true },
+                  { "Chart", false } };
+    for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++) {
+        const size_t n = strlen(heads[i].word);
+        if (strncmp(text, heads[i].word, n) != 0) {
+            continue;
+        }
+        const char *s = text + n;
+        while (*s == ' ') {
+            s++;
+        }
+        const char *digits = s;
+        while (*s >= '0' && *s <= '9') {
+            s++;
+        }
+        if (s > digits && (*s == ':' || *s == '.' || *s == ' ' || *s == '\0' || *s == '-' ||
+                           *s == '|' || (unsigned char)*s >= 0x80)) {
+            *table = heads[i].table;
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool picture_counts(const struct page *p, const struct page_picture *pic)
 {
     const struct box *b = &pic->box;
@@ -204,55 +254,6 @@ void figures_absorb(struct flow *f)
         for (int pass = 0; pass < 4 && figure_grow_labels(f, fig); pass++) {
         }
     }
-}
-
-bool caption_starts(const char *text, bool *table)
-{
-    static const struct {
-        const char *word;
-        bool table;
-    } heads[] = { { "Figure", false },
-                  { "FIGURE", false },
-                  { "Fig.", false },
-                  { "FIG.", false },
-                  { "Fig", false },
-                  { "Abbildung", false },
-                  { "Abb.", false },
-                  { "Figura", false },
-                  { "Table", true },
-                  { "TABLE", true },
-                  { "Tab.", true },
-                  { "Tabelle", true },
-                  { "Tableau", true },
-                  { "Tabla", true },
-                  { "\xec\x9e\x90\xeb\xa3\x8c", false },
-                  { "\xea\xb7\xb8\xeb\xa6\xbc", false },
-                  { "\xed\x91\x9c", true },
-                  { "\xe5\x9b\xbe", false },
-                  { "\xe5\x9c\x96", false },
-                  { "\xe5\x9b\xb3", false },
-                  { "\xe8\xa1\xa8", true },
-                  { "Chart", false } };
-    for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++) {
-        const size_t n = strlen(heads[i].word);
-        if (strncmp(text, heads[i].word, n) != 0) {
-            continue;
-        }
-        const char *s = text + n;
-        while (*s == ' ') {
-            s++;
-        }
-        const char *digits = s;
-        while (*s >= '0' && *s <= '9') {
-            s++;
-        }
-        if (s > digits && (*s == ':' || *s == '.' || *s == ' ' || *s == '\0' || *s == '-' ||
-                           *s == '|' || (unsigned char)*s >= 0x80)) {
-            *table = heads[i].table;
-            return true;
-        }
-    }
-    return false;
 }
 
 /* The sign after "Figure 3": with one the line is a caption, without it may be a sentence. */

@@ -10,8 +10,6 @@ void figures_find(struct flow *f);
 void figures_absorb(struct flow *f);
 /* Number of lines from item i on that form a caption; 0 when none starts there. */
 int32_t caption_extent(const struct flow *f, int32_t i);
-/* True when the text starts like "Figure 3:" or "Table 2."; *table says which. */
-bool caption_starts(const char *text, bool *table);
 /* Blocks: captions go after their figure and before their table. */
 void captions_place(struct flow *f);
 

@@ -9,7 +9,8 @@
 #define MAX_CHARS 150
 #define ACCEPT    0.5f
 
-int numbering_depth(const char *text)
+/* Depth of a leading section number ("2.1 Text" is 2), 0 without one. */
+static int numbering_depth(const char *text)
 {
     static const char *const words[] = { "Chapter ", "Part ",     "Section ", "Appendix ",
                                          "Kapitel ", "Chapitre ", "CHAPTER ", "APPENDIX " };
@@ -232,6 +233,6 @@ struct heading heading_at(const struct flow *f, struct history *h, int32_t i)
     }
     out.n_items = n;
     out.score = fminf(1, score);
-    out.level = level_bind(h, depth, history_level(h, l->size, l->bold, l->ocr));
+    out.level = level_bind(h, depth, history_level(h, l->size, l->ocr));
     return out;
 }

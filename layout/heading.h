@@ -12,7 +12,5 @@ struct heading {
 
 /* Looks at the lines from item i on. */
 struct heading heading_at(const struct flow *f, struct history *h, int32_t i);
-/* Depth of a leading section number ("2.1 Text" is 2), 0 without one. */
-int numbering_depth(const char *text);
 
 #endif

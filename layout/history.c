@@ -180,7 +180,7 @@ static void chrome_see_line(struct history *h, const struct page *p, const struc
             return;
         }
         k = &h->chrome[h->n_chrome++];
-        *k = (struct chrome_key){ .hash = hash, .y = y, .top = top, .last = -1, .first = p->index };
+        *k = (struct chrome_key){ .hash = hash, .y = y, .top = top, .last = -1 };
     }
     if (k->last != p->index) {
         k->count++;
@@ -237,7 +237,7 @@ bool history_body_bold(const struct history *h)
     return s && s->bold;
 }
 
-int history_level(const struct history *h, float size, bool bold, bool ocr)
+int history_level(const struct history *h, float size, bool ocr)
 {
     const float body = history_body_size(h), step = ocr ? 1.15f : 1.04f;
     const float least = body * (ocr ? 1.18f : 1.08f);
@@ -258,6 +258,5 @@ int history_level(const struct history *h, float size, bool bold, bool ocr)
         level++;
         above = next;
     }
-    (void)bold;
     return level < 6 ? level : 6;
 }

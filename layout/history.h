@@ -26,9 +26,9 @@ struct style {
 /* A line in a page's top or bottom band, digits folded, by where and on how many pages. */
 struct chrome_key {
     uint64_t hash;
-    float y;             /* distance from the page's top or bottom edge, pt */
-    int32_t count;       /* pages */
-    int32_t last, first; /* pages */
+    float y;       /* distance from the page's top or bottom edge, pt */
+    int32_t count; /* pages */
+    int32_t last;  /* page */
     bool top;
 };
 
@@ -51,8 +51,8 @@ void history_deinit(struct history *h);
 void history_see(struct history *h, const struct flow *f, int n_pages);
 float history_body_size(const struct history *h);
 bool history_body_bold(const struct history *h);
-/* 1..6 for a heading of this size and weight among the document's heading styles. */
-int history_level(const struct history *h, float size, bool bold, bool ocr);
+/* 1..6 for a heading of this size among the document's heading styles. */
+int history_level(const struct history *h, float size, bool ocr);
 
 uint64_t text_hash(const uint32_t *cps, size_t n, bool fold);
 bool lexicon_has(const struct history *h, uint64_t hash);

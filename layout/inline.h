@@ -8,8 +8,6 @@
 #include "layout/join.h"
 #include "src/base/buf.h"
 
-#define MAX_NOTES 64
-
 struct pen {
     const struct flow *f;
     const struct history *h;

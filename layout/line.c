@@ -293,7 +293,8 @@ static void bars_read(struct flow *f, const struct line *l)
     }
 }
 
-void line_describe(struct flow *f, struct line *l)
+/* Sets text, counts and style flags of a line whose words are in place. */
+static void line_describe(struct flow *f, struct line *l)
 {
     l->i_object = -1;
     line_order_rtl(f, l);

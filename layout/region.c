@@ -23,7 +23,7 @@ const char *draft_source_name(enum draft_source s)
     return names[s];
 }
 
-void region_deinit(struct region *r)
+static void region_deinit(struct region *r)
 {
     mem_free(r->lines);
     mem_free(r->draft.markdown);

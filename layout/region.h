@@ -77,7 +77,6 @@ struct page_layout {
     float width, height, scale;
 };
 
-void region_deinit(struct region *r);
 void page_layout_free(struct page_layout *l); /* NULL is fine */
 
 #endif

@@ -29,7 +29,8 @@ static bool has_token(const char *name, const char *const *tokens, size_t n)
     return false;
 }
 
-uint8_t text_font_flags(const char *name)
+/* RUN_BOLD, RUN_ITALIC, RUN_MONO by the tokens of a font name. */
+static uint8_t text_font_flags(const char *name)
 {
     static const char *const bold[] = { "bold", "black",  "heavy", "demi",   "cmbx",
                                         "cmb1", "cmssbx", "-bd",   "medi10", "nimbusromno9l-medi",

@@ -17,7 +17,4 @@
 bool text_collect(PopplerPage *page, const struct drawing *d, cairo_surface_t *surface, float scale,
                   struct page *p);
 
-/* RUN_BOLD, RUN_ITALIC, RUN_MONO by the tokens of a font name. */
-uint8_t text_font_flags(const char *name);
-
 #endif
