@@ -355,10 +355,29 @@ static bool produce_page(struct job *j, struct ring *ring, int k)
     return true;
 }
 
+/* A selection of a few pages shows no repetition: layout hears of the pages around it too, or their
+ * running headers would count as text. */
+static void see_neighbours(struct job *j)
+{
+    if (j->n_wanted == 0 || j->n_wanted > SEE_AHEAD || j->source.n_pages < 2) {
+        return;
+    }
+    const int first = j->wanted[0], last = j->wanted[j->n_wanted - 1];
+    for (int i = first - SEE_AHEAD; i <= last + SEE_AHEAD && !stopped(j); i++) {
+        struct page *page;
+        if (i >= 0 && i < j->source.n_pages &&
+            source_page_text(&j->source, i, &page, NULL) == GALLEY_OK) {
+            layout_see(j->layout, page, j->source.n_pages);
+            page_free(page);
+        }
+    }
+}
+
 void *job_produce(void *arg)
 {
     struct job *j = arg;
     struct ring ring = { 0 };
+    see_neighbours(j);
     for (int k = 0; k < j->n_wanted && !stopped(j); k++) {
         while (ring.n_read < j->n_wanted && ring.n_read <= k + SEE_AHEAD && !stopped(j)) {
             read_next(j, &ring);

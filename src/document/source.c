@@ -64,6 +64,14 @@ void source_close(struct source *s)
     s->picture = NULL;
 }
 
+enum galley_status source_page_text(struct source *s, int i, struct page **out,
+                                    struct galley_err *err)
+{
+    *out = NULL;
+    return s->pdf ? pdf_page(s->pdf, i, 0, out, err)
+                  : galley_err_set(err, GALLEY_EUNSUP, "a picture has no text layer");
+}
+
 enum galley_status source_page(struct source *s, int i, struct page **out, struct galley_err *err)
 {
     *out = NULL;

@@ -24,5 +24,8 @@ void source_close(struct source *s);
 /* Page i (0-based); the caller's (page_free). */
 GALLEY_MUST_USE enum galley_status source_page(struct source *s, int i, struct page **out,
                                                struct galley_err *err);
+/* The page's text alone, without a bitmap; pictures have none (GALLEY_EUNSUP). */
+GALLEY_MUST_USE enum galley_status source_page_text(struct source *s, int i, struct page **out,
+                                                    struct galley_err *err);
 
 #endif
