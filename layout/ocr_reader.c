@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <leptonica/allheaders.h>
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 #include <tesseract/capi.h>
 
@@ -44,6 +45,21 @@ static void serial_end(int before)
     }
 }
 
+/* Tesseract's settings are partly global to the process, and setting up an engine writes them: one
+ * engine at a time.  Later they are only read. */
+static pthread_mutex_t setup_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* As TessBaseAPIInit2, without a word on stderr; 0 is success. */
+static int engine_setup(struct TessBaseAPI *api, const char *datapath, const char *languages,
+                        TessOcrEngineMode mode)
+{
+    pthread_mutex_lock(&setup_lock);
+    TessBaseAPISetVariable(api, "debug_file", "/dev/null");
+    const int rc = TessBaseAPIInit2(api, datapath, languages, mode);
+    pthread_mutex_unlock(&setup_lock);
+    return rc;
+}
+
 /* --- languages --- */
 
 static bool name_in(char **names, const char *name, size_t n)
@@ -60,8 +76,7 @@ static bool name_in(char **names, const char *name, size_t n)
  * data directory: its own rules decide where that is. */
 static char **installed(struct TessBaseAPI *api, const char *datapath)
 {
-    TessBaseAPISetVariable(api, "debug_file", "/dev/null");
-    if (TessBaseAPIInit2(api, datapath, "-", OEM_LSTM_ONLY) == 0) {
+    if (engine_setup(api, datapath, "-", OEM_LSTM_ONLY) == 0) {
         return NULL; /* somebody has a model of that name */
     }
     return TessBaseAPIGetAvailableLanguagesAsVector(api);
@@ -177,8 +192,7 @@ static enum galley_status engine_load(struct ocr_reader *r, struct TessBaseAPI *
     if (!*api) {
         return galley_err_set(err, GALLEY_ENOMEM, "out of memory for Tesseract");
     }
-    TessBaseAPISetVariable(*api, "debug_file", "/dev/null");
-    if (TessBaseAPIInit2(*api, r->datapath, languages, mode) != 0) {
+    if (engine_setup(*api, r->datapath, languages, mode) != 0) {
         engine_close(api);
         return galley_err_set(err, GALLEY_EUNSUP, "Tesseract cannot load its models for \"%s\"",
                               languages);
