@@ -71,31 +71,27 @@ static int fd_raise(int fd)
 
 /* --- finding the helper --- */
 
-static char *path_join(const char *dir, size_t n, const char *rest)
+/* DIR/REST into path[PATH_MAX]; false when no program lies there. */
+static bool is_program(char *path, const char *dir, size_t n, const char *rest)
 {
-    char path[PATH_MAX];
-    const int len = snprintf(path, sizeof path, "%.*s/%s", (int)n, dir, rest);
-    if (len < 0 || (size_t)len >= sizeof path || access(path, X_OK) != 0) {
-        return NULL;
-    }
-    return mem_strdup(path);
+    const int len = snprintf(path, PATH_MAX, "%.*s/%s", (int)n, dir, rest);
+    return len >= 0 && len < PATH_MAX && access(path, X_OK) == 0;
 }
 
-static char *helper_on_path(void)
+static bool helper_on_path(char *path)
 {
     const char *dirs = getenv("PATH");
     while (dirs && *dirs) {
         const size_t n = strcspn(dirs, ":");
-        char *found = n ? path_join(dirs, n, "galley-pdf") : NULL;
-        if (found) {
-            return found;
+        if (n && is_program(path, dirs, n, "galley-pdf")) {
+            return true;
         }
         dirs += n + (dirs[n] == ':');
     }
-    return NULL;
+    return false;
 }
 
-static char *helper_find(void)
+static bool helper_find(char *path)
 {
     static const char *const places[] = { "galley-pdf", "../libexec/galley/galley-pdf",
                                           "../lib/galley/galley-pdf" };
@@ -106,13 +102,12 @@ static char *helper_find(void)
         const char *slash = strrchr(self, '/');
         const size_t n_dir = slash ? (size_t)(slash - self) : 0;
         for (size_t i = 0; i < COUNT(places); i++) {
-            char *found = path_join(self, n_dir, places[i]);
-            if (found) {
-                return found;
+            if (is_program(path, self, n_dir, places[i])) {
+                return true;
             }
         }
     }
-    return helper_on_path();
+    return helper_on_path(path);
 }
 
 /* --- the child --- */
@@ -621,10 +616,15 @@ enum galley_status pdf_open(struct pdf **out, const void *bytes, size_t n,
     if (opt->password) {
         memcpy(p->password, opt->password, strlen(opt->password));
     }
-    p->helper = opt->helper ? mem_strdup(opt->helper) : helper_find();
-    if (!p->helper) {
+    char path[PATH_MAX];
+    if (!opt->helper && !helper_find(path)) {
         rc = galley_err_set(err, GALLEY_EIO,
                             "galley-pdf is neither beside this program nor on PATH");
+        goto fail;
+    }
+    p->helper = mem_strdup(opt->helper ? opt->helper : path);
+    if (!p->helper) {
+        rc = galley_err_set(err, GALLEY_ENOMEM, "no memory to open a document");
         goto fail;
     }
     p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
