@@ -49,7 +49,9 @@ static enum galley_status open_tokenizer(struct engine *e, const char *dir, stru
     buf_addf(&path, "%s/tokenizer.json", dir);
     char *name = buf_take(&path);
     if (!name) {
-        return galley_err_set(err, GALLEY_ELIMIT, "model path is longer than 8,000 bytes");
+        return strlen(dir) > 8000
+                   ? galley_err_set(err, GALLEY_ELIMIT, "model path is longer than 8,000 bytes")
+                   : galley_err_set(err, GALLEY_ENOMEM, "no memory for a path");
     }
     enum galley_status rc = tokenizer_open(&e->tok, name, err);
     mem_free(name);

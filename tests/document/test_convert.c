@@ -144,6 +144,22 @@ static void engine_limits_are_named(void)
 
 /* ---- short memory ---- */
 
+/* What is wrong with a conversion during which one allocation failed; NULL: nothing. */
+static const char *misbehaved(enum galley_status rc, const struct galley_err *err,
+                              const struct seen *s, const struct seen *whole)
+{
+    if (rc) {
+        return rc != GALLEY_ENOMEM ? "not out of memory" : err->msg[0] ? NULL : "no sentence";
+    }
+    if (s->n_pages != 1) {
+        return "no page";
+    }
+    if (!s->n_status[GALLEY_PAGE_OK]) {
+        return s->reason[0] ? NULL : "no reason";
+    }
+    return strcmp(s->text, whole->text) != 0 ? "another text, yet ok" : NULL;
+}
+
 /* One allocation fails: an error or a page that says so, never a crash; the next conversion with
  * the same engine is whole. */
 static void short_memory_is_said(void)
@@ -157,25 +173,23 @@ static void short_memory_is_said(void)
     T_EQ(convert(e, &d, NULL, &whole, &err), GALLEY_OK);
     const long n_all = mem_count();
     T_OK(strstr(whole.text, "second paragraph"));
-    int n_failed = 0, n_said = 0;
+    int n_failed = 0, n_said = 0, n_bad = 0;
     for (long n = 1; n <= n_all; n += n < 40 && step > 1 ? 3 : step) {
         struct seen s = { 0 };
         err = (struct galley_err){ 0 };
         mem_fail_at(n);
         const enum galley_status rc = convert(e, &d, NULL, &s, &err);
         mem_fail_at(0);
-        if (rc) {
-            n_failed++;
-            if (!err.msg[0] || rc != GALLEY_ENOMEM) {
-                T_FAIL("allocation %ld: %s: \"%s\"", n, galley_status_name_of(rc), err.msg);
-            }
-        } else if (!s.n_status[GALLEY_PAGE_OK]) {
-            n_said++;
-            T_OK(s.n_pages == 1 && s.reason[0]);
-        } else if (strcmp(s.text, whole.text) != 0) {
-            T_FAIL("allocation %ld: a page that is ok says \"%s\"", n, s.text);
+        n_failed += rc != GALLEY_OK;
+        n_said += rc == GALLEY_OK && !s.n_status[GALLEY_PAGE_OK];
+        const char *bad = misbehaved(rc, &err, &s, &whole);
+        if (bad) {
+            fprintf(stderr, "allocation %ld of %ld: %s: %s, \"%s\", %d pages, \"%s\", \"%s\"\n", n,
+                    n_all, bad, galley_status_name_of(rc), err.msg, s.n_pages, s.reason, s.text);
+            n_bad++;
         }
     }
+    T_EQ(n_bad, 0);
     T_OK(n_failed > 0 && n_said > 0);
     struct seen again = { 0 };
     T_EQ(convert(e, &d, NULL, &again, &err), GALLEY_OK);
@@ -193,19 +207,24 @@ static void opening_with_short_memory(void)
     T_EQ(galley_engine_open(&e, &cfg, &err), GALLEY_OK);
     galley_engine_close(e);
     const long n_all = mem_count();
-    for (long n = 1; n <= n_all; n += step > 1 ? step * 7 : 1) {
+    int n_bad = 0, n_whole = 0, n_tried = 0;
+    for (long n = 1; n <= n_all; n += step > 1 ? 11 : 1) {
         err = (struct galley_err){ 0 };
         mem_fail_at(n);
         const enum galley_status rc = galley_engine_open(&e, &cfg, &err);
         mem_fail_at(0);
+        n_tried++;
         if (!rc) {
             galley_engine_close(e);
-            T_FAIL("allocation %ld of %ld failed and nobody noticed", n, n_all);
-        }
-        if (rc != GALLEY_ENOMEM || !err.msg[0]) {
-            T_FAIL("allocation %ld: %s: \"%s\"", n, galley_status_name_of(rc), err.msg);
+            n_whole++;
+        } else if (rc != GALLEY_ENOMEM || !err.msg[0]) {
+            fprintf(stderr, "allocation %ld of %ld: %s: \"%s\"\n", n, n_all,
+                    galley_status_name_of(rc), err.msg);
+            n_bad++;
         }
     }
+    T_EQ(n_bad, 0);
+    T_OK(n_whole * 10 <= n_tried); /* only the regular expressions' JIT compiler can be spared */
 }
 
 /* ---- cancelling and sharing ---- */
