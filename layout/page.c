@@ -1,27 +1,7 @@
-/* page.c - struct page's release and the names of page statuses. */
+/* page.c - struct page's release. */
 #include "layout/page.h"
 
-#include <assert.h>
-
 #include "src/base/mem.h"
-
-const char *page_status_name(enum page_status s)
-{
-    static const char *const names[PAGE_STATUS_COUNT] = {
-        [PAGE_OK] = "ok",
-        [PAGE_BLANK] = "blank",
-        [PAGE_TRUNCATED] = "truncated",
-        [PAGE_REPETITION] = "repetition",
-        [PAGE_LOW_CONFIDENCE] = "low_confidence",
-        [PAGE_UNVERIFIED] = "unverified",
-        [PAGE_ENCRYPTED] = "encrypted",
-        [PAGE_CORRUPT] = "corrupt",
-        [PAGE_TIMEOUT] = "timeout",
-        [PAGE_CANCELLED] = "cancelled",
-    };
-    assert((int)s >= 0 && s < PAGE_STATUS_COUNT);
-    return names[s];
-}
 
 void page_free(struct page *p)
 {

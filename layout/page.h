@@ -59,21 +59,6 @@ struct page_link {
     char *uri; /* owned; "#page=N" for places inside the document */
 };
 
-enum page_status {
-    PAGE_OK,
-    PAGE_BLANK,
-    PAGE_TRUNCATED,
-    PAGE_REPETITION,
-    PAGE_LOW_CONFIDENCE,
-    PAGE_UNVERIFIED,
-    PAGE_ENCRYPTED,
-    PAGE_CORRUPT,
-    PAGE_TIMEOUT,
-    PAGE_CANCELLED,
-    PAGE_STATUS_COUNT
-};
-const char *page_status_name(enum page_status s); /* "low_confidence" ... */
-
 struct page {
     int index; /* 0-based in its document */
     float width, height;

@@ -521,15 +521,6 @@ static void sandbox_holds(void)
     pdf_write_free(&w);
 }
 
-static void status_names(void)
-{
-    T_STR(page_status_name(PAGE_OK), "ok");
-    T_STR(page_status_name(PAGE_LOW_CONFIDENCE), "low_confidence");
-    for (int i = 0; i < PAGE_STATUS_COUNT; i++) {
-        T_OK(page_status_name((enum page_status)i) != NULL);
-    }
-}
-
 int main(int argc, char **argv)
 {
     static const struct t_case cases[] = {
@@ -547,7 +538,6 @@ int main(int argc, char **argv)
         { "groups_and_patterns", groups_and_patterns },
         { "scale_is_lowered", scale_is_lowered },
         { "sandbox_holds", sandbox_holds },
-        { "status_names", status_names },
     };
     return t_main(argc, argv, cases, COUNT(cases));
 }
