@@ -114,19 +114,21 @@ static char *fenced(const char *text)
     return buf_take(&b);
 }
 
-/* The region's Markdown.  With an exact rule the model's words stand as they are. */
+/* Was the region read with a draft? */
+static bool is_drafted(const struct region_plan *plan)
+{
+    return plan->n_pieces > 0 && plan->pieces[0].draft;
+}
+
+/* A readable region's Markdown.  With an exact rule the model's words stand as they are. */
 static char *region_text(const struct region *r, const struct region_plan *plan)
 {
-    if (!plan->readable) {
-        return mem_strdup(r->draft.markdown ? r->draft.markdown : "");
-    }
     char *joined = join_pieces(r, plan);
     if (!joined) {
         return NULL;
     }
-    const bool drafted = plan->n_pieces > 0 && plan->pieces[0].draft;
     char *out = NULL;
-    if (drafted && plan->tau < 1 && r->draft.markdown) {
+    if (is_drafted(plan) && plan->tau < 1 && r->draft.markdown) {
         out = restyle(r->draft.plain, r->draft.markdown, joined);
     } else if (r->kind == REGION_CODE && joined[0]) {
         out = fenced(joined);
@@ -209,8 +211,7 @@ static void count_pieces(struct galley_region *g, const struct region_plan *plan
 }
 
 static void fill_region(struct galley_region *g, const struct region *r,
-                        const struct region_plan *plan, const struct galley_convert_options *opt,
-                        bool engine_used)
+                        const struct region_plan *plan, bool engine_used)
 {
     *g = (struct galley_region){
         .kind = region_kind_name(r->kind),
@@ -234,10 +235,9 @@ static void fill_region(struct galley_region *g, const struct region *r,
     }
     count_pieces(g, plan);
     judge(g, r, plan);
-    const bool drafted = plan->n_pieces > 0 && plan->pieces[0].draft;
+    const bool drafted = is_drafted(plan);
     g->rule = !drafted ? "plain" : plan->tau < 1 ? "tau" : "exact";
     g->tau = drafted ? plan->tau : 1;
-    (void)opt;
 }
 
 static bool is_furniture(enum region_kind k)
@@ -340,7 +340,7 @@ enum galley_status assemble_page(struct page_result *out, int number,
     bool ok = out->regions && out->texts;
     for (size_t i = 0; i < n && ok; i++) {
         const struct region *r = &layout->regions[i];
-        fill_region(&out->regions[i], r, &plans[i], opt, engine_used);
+        fill_region(&out->regions[i], r, &plans[i], engine_used);
         out->texts[i] = !engine_used        ? mem_strdup(r->draft.markdown ? r->draft.markdown : "")
                         : plans[i].readable ? region_text(r, &plans[i])
                                             : refused_text(r, opt);

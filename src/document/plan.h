@@ -31,7 +31,7 @@ struct piece {
 };
 
 struct region_plan {
-    bool readable;        /* false: the model is not asked, `reason` says why */
+    bool readable;        /* false: the model is not asked, `why` says so */
     const char *why;      /* constant sentence, "" when readable */
     double tau;           /* 1: exact */
     double doubt_logprob; /* the card's; 0: never doubts */

@@ -12,7 +12,7 @@
 #include "src/base/buf.h"
 #include "src/base/mem.h"
 
-#define WORDS_MAX 4000 /* the table of the LCS is WORDS_MAX^2 bytes at worst */
+#define WORDS_MAX 4000 /* the table of the LCS takes 2 WORDS_MAX^2 bytes at worst: 32 MB */
 #define TEXT_MAX  (16u << 20)
 
 struct word {
