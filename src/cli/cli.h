@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "src/base/compiler.h"
 #include "src/galley.h"
 
 /* Exit codes, as README and the man page list them. */
@@ -24,9 +25,9 @@ int exit_code_of(enum galley_status rc);
 /* Replaces what a terminal might obey. */
 void make_printable(char *s);
 /* Prints "galley: ..." to stderr, control characters replaced. */
-void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void complain(const char *fmt, ...) GALLEY_PRINTF(1, 2);
 /* Prints "galley: ... (see: galley help COMMAND)" and returns EXIT_USAGE. */
-int usage_error(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int usage_error(const char *command, const char *fmt, ...) GALLEY_PRINTF(2, 3);
 
 /* The subcommands: argv[0] is the command's name. */
 int cli_convert(int argc, char **argv);

@@ -27,7 +27,7 @@ struct report {
 };
 
 static void note(struct report *r, bool ok, const char *name, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+    GALLEY_PRINTF(4, 5);
 
 static void note(struct report *r, bool ok, const char *name, const char *fmt, ...)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/base/buf.h"
+#include "src/base/compiler.h"
 #include "src/base/image.h"
 #include "src/base/map.h"
 #include "src/base/mem.h"
@@ -97,7 +98,7 @@ static const struct {
 static const uint8_t *colour_of(const char *kind)
 {
     static const uint8_t furniture[3] = { 150, 150, 150 };
-    for (size_t i = 0; i < sizeof(colours) / sizeof(colours[0]); i++) {
+    for (size_t i = 0; i < COUNT(colours); i++) {
         if (strcmp(kind, colours[i].kind) == 0) {
             return colours[i].rgb;
         }

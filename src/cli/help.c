@@ -105,7 +105,7 @@ const char *help_text(const char *command)
     } texts[] = {
         { "", overview }, { "convert", convert }, { "inspect", inspect }, { "doctor", doctor }
     };
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         if (strcmp(command, texts[i].name) == 0) {
             return texts[i].text;
         }

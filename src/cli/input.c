@@ -17,7 +17,8 @@ enum galley_status input_read(const char *name, char **bytes, size_t *n, struct 
     return file_read(name, INPUT_BYTES_MAX, bytes, n, err);
 }
 
-void log_to_stderr(void *user, int level, const char *event, const char *text)
+/* The log callback of --verbose. */
+static void log_to_stderr(void *user, int level, const char *event, const char *text)
 {
     (void)user;
     (void)level;

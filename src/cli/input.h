@@ -15,7 +15,4 @@ enum galley_status input_read(const char *name, char **bytes, size_t *n, struct 
  * 0 is success. */
 int engine_for_cli(struct galley_engine **out, const char *model, int threads, bool verbose);
 
-/* The log callback of --verbose. */
-void log_to_stderr(void *user, int level, const char *event, const char *text);
-
 #endif

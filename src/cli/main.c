@@ -66,7 +66,7 @@ void complain(const char *fmt, ...)
 int usage_error(const char *command, const char *fmt, ...)
 {
     char after[128];
-    snprintf(after, sizeof(after), " (see: galley help %s)", command);
+    snprintf(after, sizeof(after), " (see: galley help%s%s)", command[0] ? " " : "", command);
     va_list ap;
     va_start(ap, fmt);
     print_line(fmt, ap, after);
@@ -124,7 +124,7 @@ bool find_model(char *path, size_t size)
     /* build/bin/galley in a source tree; bin/galley of an installation. */
     static const char *const places[] = { "../../models/galley-tiny", "../share/galley/galley-tiny",
                                           "../models/galley-tiny" };
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+    for (size_t i = 0; i < COUNT(places); i++) {
         if ((size_t)snprintf(path, size, "%s/%s", self, places[i]) < size && is_model(path)) {
             return true;
         }
@@ -198,7 +198,7 @@ int main(int argc, char **argv)
     if (strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         return print_help(argc > 2 ? argv[2] : "");
     }
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+    for (size_t i = 0; i < COUNT(commands); i++) {
         if (strcmp(word, commands[i].name) == 0) {
             if (asks_help(argc - 1, argv + 1)) {
                 return print_help(word);

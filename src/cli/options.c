@@ -62,13 +62,13 @@ static bool has_option(const char *command, int id)
                                    OPT_DPI,   OPT_REGIONS,  OPT_JSON };
     static const int doctor[] = { OPT_MODEL, OPT_JSON };
     const int *list = inspect;
-    size_t n = sizeof(inspect) / sizeof(inspect[0]);
+    size_t n = COUNT(inspect);
     if (strcmp(command, "convert") == 0) {
         return id != OPT_REGIONS && id != OPT_JSON;
     }
     if (strcmp(command, "doctor") == 0) {
         list = doctor;
-        n = sizeof(doctor) / sizeof(doctor[0]);
+        n = COUNT(doctor);
     }
     for (size_t i = 0; i < n; i++) {
         if (list[i] == id) {

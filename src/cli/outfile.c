@@ -34,7 +34,7 @@ bool make_dirs(const char *path)
         return false;
     }
     bool ok = true;
-    for (char *p = copy + 1; ok; p++) {
+    for (char *p = copy + (copy[0] != '\0'); ok; p++) { /* "" is refused by mkdir */
         const char c = *p;
         if (c != '/' && c != '\0') {
             continue;
