@@ -1,4 +1,4 @@
-/* chrome.c - what repeats at the page's edges, and footnotes.  Research: layout.md 6 and 2.4.
+/* chrome.c - what repeats at the page's edges, and footnotes.
  *
  * Precision first: a kept footer is a blemish, a lost line of text is an error. */
 #include "layout/chrome.h"

@@ -1,4 +1,4 @@
-/* join.c - line joins: hyphens, scripts without spaces, Korean.  Research: layout.md 2.7, 2.8. */
+/* join.c - line joins: hyphens, scripts without spaces, Korean. */
 #include "layout/join.h"
 
 #include <string.h>

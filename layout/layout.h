@@ -36,7 +36,7 @@ GALLEY_MUST_USE enum galley_status layout_page(struct layout *l, const struct pa
                                                struct page_layout **out, struct galley_err *err);
 
 /* 0..1: share of a text layer that can be believed (unmapped glyphs, control characters, invisible
- * or misplaced text, ink without text; research: layout.md section 8).  Pure. */
+ * or misplaced text, ink without text).  Pure. */
 float layout_text_score(const struct page *p);
 
 #endif

@@ -1,4 +1,4 @@
-/* text_score.c - how far a page's text layer deserves belief.  Research: layout.md section 8.
+/* text_score.c - how far a page's text layer deserves belief.
  *
  * The product of four looks: are the codes mapped, are the letters language, do the boxes lie
  * where letters can lie, and is there ink under them. */

@@ -1,4 +1,4 @@
-/* card.h - galley.json, Galley's card for a model directory (design.md section 6).
+/* card.h - galley.json, Galley's card for a model directory.
  *
  * A directory without the card gets the defaults of card_default.  docs/model-card.md
  * describes the keys; unknown keys are refused by name, so that a typing error is seen. */
