@@ -7,6 +7,7 @@
 #include "layout/pdf.h"
 
 #include <assert.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -91,21 +92,36 @@ static bool helper_on_path(char *path)
     return false;
 }
 
-static bool helper_find(char *path)
+/* Near the file `self`: a program in a build folder or bin/, the library in lib/ or lib/ARCH/. */
+static bool helper_near(char *path, const char *self)
 {
     static const char *const places[] = { "galley-pdf", "../libexec/galley/galley-pdf",
+                                          "../../libexec/galley/galley-pdf",
                                           "../lib/galley/galley-pdf" };
+    const char *slash = strrchr(self, '/');
+    for (size_t i = 0; slash && i < COUNT(places); i++) {
+        if (is_program(path, self, (size_t)(slash - self), places[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool helper_find(char *path)
+{
     char self[PATH_MAX];
     const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (n > 0) {
         self[n] = 0;
-        const char *slash = strrchr(self, '/');
-        const size_t n_dir = slash ? (size_t)(slash - self) : 0;
-        for (size_t i = 0; i < COUNT(places); i++) {
-            if (is_program(path, self, n_dir, places[i])) {
-                return true;
-            }
+        if (helper_near(path, self)) {
+            return true;
         }
+    }
+    /* Somebody else's program: where this code was loaded from. */
+    static const char here;
+    Dl_info info;
+    if (dladdr(&here, &info) != 0 && info.dli_fname && helper_near(path, info.dli_fname)) {
+        return true;
     }
     return helper_on_path(path);
 }
