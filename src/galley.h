@@ -24,6 +24,10 @@
 #define GALLEY_API_VOID
 #endif
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define GALLEY_VERSION "0.1.0"
 
 struct galley_engine; /* opaque: owned by galley_engine_open / galley_engine_close */
@@ -76,5 +80,9 @@ GALLEY_API_VOID const char *galley_page_status_name(enum galley_page_status s);
 /* A status code as text: "out of memory". */
 GALLEY_API_VOID const char *galley_status_name_of(enum galley_status s);
 GALLEY_API_VOID const char *galley_version(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -9,4 +9,11 @@ target_link_options(libgalley PRIVATE -Wl,--exclude-libs,ALL)
 install(TARGETS libgalley LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES src/galley.h src/galley_status.h src/galley_types.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/galley)
+foreach(header galley galley_status galley_types) # <galley/galley.h> works before installing, too
+    configure_file(src/${header}.h ${PROJECT_BINARY_DIR}/include/galley/${header}.h COPYONLY)
+endforeach()
+target_include_directories(libgalley INTERFACE ${PROJECT_BINARY_DIR}/include)
+file(RELATIVE_PATH GALLEY_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(src/galley.pc.in ${PROJECT_BINARY_DIR}/galley.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/galley.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(DIRECTORY models/galley-tiny DESTINATION ${CMAKE_INSTALL_DATADIR}/galley)

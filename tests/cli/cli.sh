@@ -9,7 +9,7 @@ set -uo pipefail
 
 case_file=$PWD/$1
 galley=$(realpath "$2")
-build=${3:-}
+build=${3:+$(realpath "$3")}
 root=$PWD
 samples=$root/samples
 python=${PYTHON:-python3}
