@@ -307,8 +307,8 @@ enum galley_status step_run(struct engine *e, struct galley_err *err)
         return rc;
     }
     const double per_row = (clock_seconds() - start) / (f.n_rows ? f.n_rows : 1);
-    e->first_seq++;
-    for (int i = n - 1; i >= 0; i--) { /* backwards: ending one moves the last into its place */
+    e->first_seq = (e->first_seq + 1) % n; /* never grows: a server runs for years */
+    for (int i = n - 1; i >= 0; i--) {     /* backwards: ending one moves the last into its place */
         struct seq *s = e->seqs[i];
         share_time(s, per_row);
         s->n_prefilled += s->step_prefill_rows;
