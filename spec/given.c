@@ -75,6 +75,7 @@ static int find_anchor(const struct given *g, int32_t last, int expected)
 
 static int copy_from(struct given *g, int at, int32_t *out, int max_tokens)
 {
+    assert(at >= 0 && at <= g->n);
     int n = g->n - at;
     if (n > max_tokens) {
         n = max_tokens;

@@ -1,6 +1,8 @@
 /* merger.c - see merger.h.  The activation is the erf GELU in both families. */
 #include "vision/merger.h"
 
+#include <assert.h>
+
 void merger_bind(struct merger *m, struct binder *b, const struct hf_vision_config *v)
 {
     *m = (struct merger){ .hidden = v->hidden,
@@ -25,6 +27,7 @@ void merger_deinit(struct merger *m, struct device *dev)
 void merger_run(const struct merger *m, struct device *dev, float *y, float *x, float *mid,
                 int n_units)
 {
+    assert(n_units > 0 && m->wide % m->hidden == 0);
     const int rows = n_units * (m->wide / m->hidden);
     const size_t wide = (size_t)m->wide;
     if (m->rms) {

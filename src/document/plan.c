@@ -202,6 +202,7 @@ static enum galley_status add_piece(struct region_plan *out, const struct page_l
                                     int cell, int limit, bool own_size, bool with_draft,
                                     struct galley_err *err)
 {
+    assert(from >= 0 && from <= to && to <= r->n_lines);
     struct piece *more =
         mem_resize_array(out->pieces, (size_t)out->n_pieces + 1, sizeof(*out->pieces));
     if (!more) {

@@ -5,6 +5,7 @@
  * inside it along, and the gaps of words that went are written where they stood. */
 #include "src/document/restyle.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -113,6 +114,7 @@ struct weave {
 static void add_gap(struct weave *w, int k)
 {
     const int from = k == 0 ? 0 : w->at[k - 1] + 1;
+    assert(from <= w->at[k]);
     buf_add(&w->out, w->markdown + from, (size_t)(w->at[k] - from));
 }
 
