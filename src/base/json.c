@@ -2,6 +2,7 @@
 #include "src/base/json.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "src/base/map.h"
 #include "src/base/mem.h"
@@ -47,6 +48,14 @@ enum galley_status json_parse(cJSON **out, const char *where, const char *text, 
     if (!tree) {
         return galley_err_set(err, GALLEY_EINPUT, "%s: not valid JSON near byte %zu", where,
                               end ? (size_t)(end - text) : 0);
+    }
+    while (end < text + n && strchr(" \t\r\n", *end) && *end) {
+        end++;
+    }
+    if (end < text + n) {
+        cJSON_Delete(tree);
+        return galley_err_set(err, GALLEY_EINPUT, "%s: JSON is followed by something at byte %zu",
+                              where, (size_t)(end - text));
     }
     *out = tree;
     return GALLEY_OK;
@@ -109,6 +118,9 @@ enum galley_status json_get_int(const cJSON *obj, const char *where, const char 
         json_get_number(obj, where, key, required, (double)lo, (double)hi, &v, err);
     if (rc || isnan(v)) {
         return rc;
+    }
+    if (!(v >= -0x1p63 && v < 0x1p63)) { /* as doubles the limits of int64_t are rounded up */
+        return galley_err_set(err, GALLEY_EINPUT, "%s: \"%s\" is %g, over 64 bits", where, key, v);
     }
     if (v != floor(v)) {
         return galley_err_set(err, GALLEY_EINPUT, "%s: \"%s\" is %g, not a whole number", where,
