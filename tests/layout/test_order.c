@@ -201,7 +201,7 @@ static void case_running_heads_over_pages(void)
     T_OK(layout_open(&l, NULL, NULL, &err) == GALLEY_OK);
     struct builder pages[3];
     for (int i = 0; i < 3; i++) {
-        char number[8];
+        char number[16];
         pages[i] = builder_new(595, 842);
         pages[i].page->index = i;
         builder_line(&pages[i], 60, 40, 8, "Harbour Lane Press");
