@@ -1,4 +1,5 @@
 /* block.c - items in reading order to blocks: headings, lists, code, formulas, paragraphs. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -209,6 +210,7 @@ static bool paragraph_breaks(const struct flow *f, const struct run *runs, int32
 
 static struct block *block_add(struct flow *f, enum region_kind kind, int32_t i, int32_t n)
 {
+    assert(n > 0 && i + n <= f->n_items && f->n_blocks < f->n_items);
     struct block *b = &f->blocks[f->n_blocks++];
     memset(b, 0, sizeof(*b));
     b->kind = kind;

@@ -3,13 +3,15 @@
  * Precision first: a kept footer is a blemish, a lost line of text is an error. */
 #include "layout/chrome.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/base/utf8.h"
 
-#define BAND 0.12f
+#define BAND     0.12f
+#define MAX_MARK 1000 /* footnote marks have up to three digits */
 
 /* "7", "- 7 -", "Page 7 of 9", "7/9", "iv"; the number or -1. */
 static int32_t page_number_of(const char *s)
@@ -203,16 +205,15 @@ static int32_t note_mark(const struct flow *f, const struct line *l)
         v = v * 10 + (int32_t)(cp - '0');
     }
     if (k == 0 || k > 3) {
-        return 0; /* also keeps it below MAX_MARK */
+        return 0;
     }
+    assert(v < MAX_MARK);
     if (k == w->n_chars) {
         return w->script == 1 || w[1].space || w->size < 0.8f * w[1].size ? v : 0;
     }
     const uint32_t stop = f->chars[w->char0 + k].cp;
     return k + 1 == w->n_chars && (stop == '.' || stop == ')' || stop == ']') ? v : 0;
 }
-
-#define MAX_MARK 1000
 
 /* Which numbers stand raised behind text somewhere on the page. */
 static void cited_find(const struct flow *f, bool *cited)

@@ -1,6 +1,7 @@
 /* draft.c - writes a block's Markdown and plain text and measures its lines. */
 #include "layout/draft.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -100,6 +101,7 @@ static void write_text(struct writer *w, const struct block *b)
     p->ignored = b->kind == REGION_FORMULA ? 0xff : own_style(w->f, b);
     if (b->kind == REGION_HEADING) {
         char mark[8] = "###### ";
+        assert(b->level >= 1 && b->level <= 6);
         pen_mark(p, mark + 6 - b->level);
         p->fresh = false;
     }

@@ -3,6 +3,7 @@
  * Words are taken from left to right; each joins the open line whose band it shares and whose end
  * is near, unless a strip or a vertical rule stands between.  Open lines are kept in buckets by
  * height, so that the cost per word is constant. */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -409,6 +410,7 @@ static int32_t lines_chain(struct flow *f, struct word **list, int32_t n, bool c
     for (int32_t i = 0; i < c.n_open; i++) {
         lines[i].word0 = f->n_words;
         for (int32_t w = c.open[i].first; w >= 0; w = c.next_word[w]) {
+            assert(f->n_words < f->cap_words);
             f->words[f->n_words++] = f->words[w];
             lines[i].n_words++;
         }

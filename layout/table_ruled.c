@@ -3,6 +3,7 @@
  * Rules that touch form components; a component with at least two cells and two columns is a table
  * when enough of its cells hold text.  Cells without a rule between them are one spanning cell if
  * together they fill a rectangle. */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -319,6 +320,7 @@ static struct table *table_build(struct cells *c, const struct extent *e, const 
         }
         table_cell_fill(f, t, cell, list, n_words);
     }
+    assert(f->failed || at == n_picks); /* every word has found its cell */
     for (int32_t r = 0; r < c->nr; r++) {
         t->row_box[r] = (struct box){ t->box.x0, g->ys[r], t->box.x1, g->ys[r + 1] };
     }

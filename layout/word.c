@@ -2,6 +2,7 @@
  *
  * Word breaks of the source (its space glyphs) are trusted and checked against geometry; a word is
  * also cut where its style changes, and the pieces remember that no space stood between them. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -115,6 +116,7 @@ static void word_close(struct collector *c)
         struct word *w = &c->cur;
         w->source = c->n_source++;
         w->baseline = w->box.y1 - (c->f->ocr ? 0 : 0.22f * fminf(w->size, w->box.y1 - w->box.y0));
+        assert(c->f->n_words < c->f->cap_words);
         c->f->words[c->f->n_words++] = *w;
     }
     c->cur.n_chars = 0;
