@@ -63,15 +63,3 @@ uint32_t script_bits(const char *text)
     }
     return bits;
 }
-
-const char *script_name(uint32_t bits)
-{
-    static const char *const names[] = { "Latin", "Greek",  "Cyrillic", "Han",
-                                         "Kana",  "Hangul", "Arabic",   "Hebrew" };
-    for (size_t b = 0; b < COUNT(names); b++) {
-        if (bits & 1u << b) {
-            return names[b];
-        }
-    }
-    return "another script";
-}

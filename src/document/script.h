@@ -7,7 +7,5 @@
 /* enum card_script bits of the letters in the text; digits, punctuation and symbols belong to every
  * script.  Bits whose letters are under 2 % of all letters do not count (a name, a unit). */
 uint32_t script_bits(const char *text);
-/* The name of the lowest bit: "Hangul". */
-const char *script_name(uint32_t bits);
 
 #endif

@@ -67,7 +67,6 @@ static void scripts(void)
         script_bits("a coefficient of friction, written \xce\xbc, is a plain number of the pair of "
                     "surfaces that touch"),
         CARD_LATIN);
-    T_STR(script_name(CARD_HANGUL), "Hangul");
 }
 
 static const struct t_case cases[] = {
