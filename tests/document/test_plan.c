@@ -37,7 +37,8 @@ static void setting_init(struct setting *s, int n, float width, enum region_kind
         s->lines[i].size = 10;
         s->lines[i].plain_from = i * 6;
         s->lines[i].plain_to = i * 6 + 5;
-        snprintf(s->plain + i * 6, 8, "w%04d%s", i, i + 1 < n ? " " : "");
+        snprintf(s->plain + i * 6, sizeof(s->plain) - (size_t)i * 6, "w%04d%s", i,
+                 i + 1 < n ? " " : "");
     }
     s->region = (struct region){ .kind = kind,
                                  .box = { 50, 100, 50 + width, 100 + 12 * (float)n - 2 },
