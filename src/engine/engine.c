@@ -7,9 +7,10 @@
 
 #include "src/base/buf.h"
 #include "src/base/clock.h"
+#include "src/base/map.h"
 #include "src/base/mem.h"
-#include "src/base/utf8.h"
 #include "src/engine/core.h"
+#include "src/format/chatml.h"
 
 #define MAX_SEQS_DEFAULT   16
 #define MAX_ROWS_DEFAULT   512
@@ -44,14 +45,9 @@ static enum galley_status open_kv(struct engine *e, const struct engine_config *
 
 static enum galley_status open_tokenizer(struct engine *e, const char *dir, struct galley_err *err)
 {
-    struct buf path;
-    buf_init(&path, 8192);
-    buf_addf(&path, "%s/tokenizer.json", dir);
-    char *name = buf_take(&path);
+    char *name = path_join(dir, "tokenizer.json");
     if (!name) {
-        return strlen(dir) > 8000
-                   ? galley_err_set(err, GALLEY_ELIMIT, "model path is longer than 8,000 bytes")
-                   : galley_err_set(err, GALLEY_ENOMEM, "no memory for a path");
+        return galley_err_set(err, GALLEY_ENOMEM, "no memory for a path");
     }
     enum galley_status rc = tokenizer_open(&e->tok, name, err);
     mem_free(name);
@@ -72,6 +68,7 @@ static enum galley_status open_model(struct engine *e, const struct engine_confi
     enum galley_status rc = hf_config_read(&e->cfg, dir, err);
     rc = rc ? rc : card_read(&e->card, dir, &e->has_card, err);
     rc = rc ? rc : open_tokenizer(e, dir, err);
+    rc = rc ? rc : chatml_check(e->tok, &e->cfg, err);
     rc = rc ? rc : weights_open(&e->weights, dir, err);
     rc = rc ? rc : device_open_cpu(&e->dev, cfg->isa, cfg->n_threads, err);
     rc = rc ? rc : model_open(&e->model, e->dev, &e->cfg, e->weights, err);
@@ -271,11 +268,7 @@ static void decode_text(const struct engine *e, const struct seq *s, struct buf 
     for (int i = 0; i < s->n_out; i++) {
         tokenizer_decode(e->tok, s->out[i], false, &raw);
     }
-    for (size_t i = 0; i < raw.n;) {
-        uint32_t cp;
-        i += (size_t)utf8_decode(raw.data + i, raw.n - i, &cp);
-        buf_add_cp(text, cp);
-    }
+    buf_add_utf8(text, raw.data, raw.n);
     text->failed = text->failed || !buf_ok(&raw);
     buf_deinit(&raw);
 }

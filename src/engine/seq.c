@@ -6,6 +6,7 @@
 
 #include "spec/given.h"
 #include "src/base/mem.h"
+#include "src/format/chatml.h"
 
 #define TEXT_MAX          (4u << 20)
 #define PROMPT_MAX        (1 << 20)
@@ -106,24 +107,23 @@ static enum galley_status ids_image(struct ids *l, const struct vision_grid *g,
     return rc ? rc : ids_add(l, &cfg->vision_end, 1, err);
 }
 
-/* ChatML as the Qwen2-VL template writes it, without its default system message.  Only the frame is
- * parsed for special tokens: a user's text cannot forge them. */
+/* The conversation of chatml.h; without a system message none is sent. */
 static enum galley_status build_prompt(struct ids *l, const struct request *r,
                                        const struct vision_grid *grids,
                                        const struct seq_context *ctx, struct galley_err *err)
 {
     enum galley_status rc = GALLEY_OK;
     if (r->system[0]) {
-        rc = ids_text(l, ctx->tok, "<|im_start|>system\n", true, err);
+        rc = ids_text(l, ctx->tok, CHATML_SYSTEM, true, err);
         rc = rc ? rc : ids_text(l, ctx->tok, r->system, false, err);
-        rc = rc ? rc : ids_text(l, ctx->tok, "<|im_end|>\n", true, err);
+        rc = rc ? rc : ids_text(l, ctx->tok, CHATML_SYSTEM_END, true, err);
     }
-    rc = rc ? rc : ids_text(l, ctx->tok, "<|im_start|>user\n", true, err);
+    rc = rc ? rc : ids_text(l, ctx->tok, CHATML_USER, true, err);
     for (int i = 0; i < r->n_images && !rc; i++) {
         rc = ids_image(l, &grids[i], ctx->cfg, err);
     }
     rc = rc ? rc : ids_text(l, ctx->tok, r->text, false, err);
-    return rc ? rc : ids_text(l, ctx->tok, "<|im_end|>\n<|im_start|>assistant\n", true, err);
+    return rc ? rc : ids_text(l, ctx->tok, CHATML_ASSISTANT, true, err);
 }
 
 static enum galley_status plan_images(struct vision_grid *grids, const struct request *r,

@@ -61,7 +61,7 @@ struct seq {
 
 /* Draft tokens one sequence may put into one step. */
 #define SEQ_CHUNK_MAX 128
-#define SEQ_CHUNK_MIN 2
+#define SEQ_CHUNK_MIN 4 /* more than was taken last time, after a mismatch */
 
 /* What a sequence needs of the engine to be set up. */
 struct seq_context {

@@ -37,9 +37,7 @@ void card_default(struct card *c)
 {
     *c = (struct card){
         .prompt_region = "Convert to Markdown.",
-        .prompt_page = "Convert to Markdown.",
         .system = "You are a helpful assistant.", /* what Qwen's template sends by itself */
-        .whole_pages = true,
         .inline_markup = true,
         .tau_text = 1,
         .tau_ocr = 1,
@@ -72,13 +70,11 @@ static const struct card_key keys[] = {
     { "about", KEY_ABOUT, 0, 0, 0 },
     { "prompt_region", KEY_TEXT, AT(prompt_region), 0, 0 },
     { "prompt_table", KEY_TEXT, AT(prompt_table), 0, 0 },
-    { "prompt_page", KEY_TEXT, AT(prompt_page), 0, 0 },
     { "system", KEY_TEXT, AT(system), 0, 0 },
     { "text_height", KEY_NUMBER, AT(text_height), 0, 1000 },
     { "heading_height", KEY_NUMBER, AT(heading_height), 0, 1000 },
     { "max_lines", KEY_INT, AT(max_lines), 0, 100000 },
     { "max_visual_tokens", KEY_INT, AT(max_visual_tokens), 0, 1 << 24 },
-    { "whole_pages", KEY_BOOL, AT(whole_pages), 0, 0 },
     { "inline_markup", KEY_BOOL, AT(inline_markup), 0, 0 },
     { "min_pixels", KEY_PIXELS, AT(min_pixels), 0, 1e12 },
     { "max_pixels", KEY_PIXELS, AT(max_pixels), 0, 1e12 },

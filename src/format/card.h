@@ -35,21 +35,19 @@ enum card_script {
 struct card {
     char prompt_region[CARD_TEXT_MAX]; /* "Convert to Markdown." */
     char prompt_table[CARD_TEXT_MAX];  /* empty: as region */
-    char prompt_page[CARD_TEXT_MAX];
-    char system[CARD_TEXT_MAX];     /* system message; empty: none is sent */
-    double text_height;             /* best body font size in pixels; 0: leave the scale alone */
-    double heading_height;          /* most pixels of font size for headings; 0: no cap */
-    int max_lines;                  /* per crop; 0: no limit */
-    int max_visual_tokens;          /* per crop; 0: what max_pixels gives */
-    bool whole_pages;               /* can read a page with many regions */
-    bool inline_markup;             /* writes bold, italic and links itself */
-    int64_t min_pixels, max_pixels; /* 0: from preprocessor_config.json */
-    double tau_text, tau_ocr;       /* acceptance threshold per draft source; 1 is exact */
-    double doubt_logprob;           /* mean log-probability per token below which a drafted text is
-                                       reported as doubtful; 0: never */
-    uint32_t scripts;               /* enum card_script bits */
-    uint32_t kinds;                 /* region kinds it reads */
-    int max_new_tokens;             /* 0: from generation_config.json */
+    char system[CARD_TEXT_MAX];        /* system message; empty: none is sent */
+    double text_height;                /* best body font size in pixels; 0: leave the scale alone */
+    double heading_height;             /* most pixels of font size for headings; 0: no cap */
+    int max_lines;                     /* per crop; 0: no limit */
+    int max_visual_tokens;             /* per crop; 0: what max_pixels gives */
+    bool inline_markup;                /* writes bold, italic and links itself */
+    int64_t min_pixels, max_pixels;    /* 0: from preprocessor_config.json */
+    double tau_text, tau_ocr;          /* acceptance threshold per draft source; 1 is exact */
+    double doubt_logprob; /* mean log-probability per token below which a drafted text is
+                             reported as doubtful; 0: never */
+    uint32_t scripts;     /* enum card_script bits */
+    uint32_t kinds;       /* region kinds it reads */
+    int max_new_tokens;   /* 0: from generation_config.json */
 };
 
 /* Names of the kinds in bit order. */

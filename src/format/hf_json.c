@@ -84,13 +84,8 @@ enum galley_status hf_status(enum galley_status rc, struct galley_err *err)
 
 enum galley_status hf_path(char **out, const char *dir, const char *name, struct galley_err *err)
 {
-    const size_t n = strlen(dir) + strlen(name) + 2;
-    *out = mem_alloc(n);
-    if (!*out) {
-        return galley_err_set(err, GALLEY_ENOMEM, "%s: no memory for its name", dir);
-    }
-    snprintf(*out, n, "%s/%s", dir, name);
-    return GALLEY_OK;
+    *out = path_join(dir, name);
+    return *out ? GALLEY_OK : galley_err_set(err, GALLEY_ENOMEM, "%s: no memory for its name", dir);
 }
 
 bool hf_exists(const char *path)

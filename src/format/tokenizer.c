@@ -11,6 +11,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "src/base/buf.h"
 #include "src/base/mem.h"
 #include "src/base/utf8.h"
 #include "src/format/tokenizer_impl.h"
@@ -220,22 +221,13 @@ static enum galley_status repair(const char *s, size_t n, char **out, size_t *ou
     if (utf8_valid(s, n)) {
         return GALLEY_OK;
     }
-    char *fixed = mem_array(n, 3); /* one bad byte becomes three */
-    if (!fixed) {
-        return galley_err_set(err, GALLEY_ENOMEM, "no memory to repair %zu bytes of UTF-8", n);
-    }
-    size_t used = 0;
-    for (size_t i = 0; i < n;) {
-        uint32_t cp;
-        char c[4];
-        i += (size_t)utf8_decode(s + i, n - i, &cp);
-        const int len = utf8_encode(cp, c);
-        memcpy(fixed + used, c, (size_t)len);
-        used += (size_t)len;
-    }
-    *out = fixed;
-    *out_n = used;
-    return GALLEY_OK;
+    struct buf fixed;
+    buf_init(&fixed, n < SIZE_MAX / 4 ? 3 * n : SIZE_MAX / 2); /* one bad byte becomes three */
+    buf_add_utf8(&fixed, s, n);
+    *out_n = fixed.n;
+    *out = buf_take(&fixed);
+    return *out ? GALLEY_OK
+                : galley_err_set(err, GALLEY_ENOMEM, "no memory to repair %zu bytes of UTF-8", n);
 }
 
 static enum galley_status encode(struct encoder *e, const char *s, size_t n)

@@ -36,19 +36,6 @@ struct weights {
     int n_items;
 };
 
-/* dir/name on the heap; NULL without memory. */
-static char *join(const char *dir, const char *name)
-{
-    const size_t n_dir = strlen(dir), n_name = strlen(name);
-    char *path = mem_alloc(n_dir + n_name + 2);
-    if (path) {
-        memcpy(path, dir, n_dir);
-        path[n_dir] = '/';
-        memcpy(path + n_dir + 1, name, n_name + 1);
-    }
-    return path;
-}
-
 static enum galley_status no_memory(struct galley_err *err, const char *dir)
 {
     return galley_err_set(err, GALLEY_ENOMEM, "%s: no memory to open the model", dir);
@@ -79,7 +66,7 @@ static enum galley_status open_shard(struct weights *w, const char *name, struct
     }
     struct shard *s = &w->shards[w->n_shards];
     s->name = mem_strdup(name);
-    char *path = join(w->dir, name);
+    char *path = path_join(w->dir, name);
     enum galley_status rc;
     if (!s->name || !path) {
         rc = no_memory(err, w->dir);
@@ -220,7 +207,7 @@ enum galley_status weights_open(struct weights **out, const char *dir, struct ga
         return no_memory(err, dir);
     }
     w->dir = mem_strdup(dir);
-    char *single = join(dir, SINGLE), *index = join(dir, INDEX);
+    char *single = path_join(dir, SINGLE), *index = path_join(dir, INDEX);
     const enum galley_status rc =
         w->dir && single && index ? open_files(w, single, index, err) : no_memory(err, dir);
     mem_free(single);

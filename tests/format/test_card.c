@@ -4,9 +4,9 @@
 #include "tests/format/folder.h"
 
 static const char full[] =
-    "{\"about\":\"test\",\"prompt_region\":\"R\",\"prompt_table\":\"T\",\"prompt_page\":\"P\","
+    "{\"about\":\"test\",\"prompt_region\":\"R\",\"prompt_table\":\"T\","
     "\"system\":\"\",\"text_height\":24.5,\"heading_height\":40,\"max_lines\":8,"
-    "\"max_visual_tokens\":256,\"whole_pages\":false,\"inline_markup\":false,"
+    "\"max_visual_tokens\":256,\"inline_markup\":false,"
     "\"min_pixels\":3136,\"max_pixels\":200704,\"tau_text\":1e-8,\"tau_ocr\":0.25,"
     "\"scripts\":[\"latin\",\"hangul\",\"other\"],\"kinds\":[\"heading\",\"page_number\"],"
     "\"max_new_tokens\":400}";
@@ -18,13 +18,12 @@ static void every_key(void)
     T_EQ(card_parse(&c, "card", full, strlen(full), &err), GALLEY_OK);
     T_STR(c.prompt_region, "R");
     T_STR(c.prompt_table, "T");
-    T_STR(c.prompt_page, "P");
     T_STR(c.system, "");
     T_NEAR(c.text_height, 24.5, 0);
     T_NEAR(c.heading_height, 40, 0);
     T_EQ(c.max_lines, 8);
     T_EQ(c.max_visual_tokens, 256);
-    T_OK(!c.whole_pages && !c.inline_markup);
+    T_OK(!c.inline_markup);
     T_EQ(c.min_pixels, 3136);
     T_EQ(c.max_pixels, 200704);
     T_NEAR(c.tau_text, 1e-8, 0);
@@ -47,7 +46,7 @@ static void defaults_stay(void)
     T_EQ(c.kinds, CARD_ALL_KINDS);
     T_NEAR(c.tau_text, 1, 0); /* exact without a card */
     T_NEAR(c.tau_ocr, 1, 0);
-    T_OK(c.whole_pages && c.inline_markup);
+    T_OK(c.inline_markup);
 }
 
 static void refuses_by_name(void)
@@ -61,7 +60,7 @@ static void refuses_by_name(void)
         { "{\"max_lines\":-1}", "\"max_lines\" is -1" },
         { "{\"text_height\":1e9}", "\"text_height\" is 1e+09" },
         { "{\"tau_text\":1.5}", "\"tau_text\" is 1.5" },
-        { "{\"whole_pages\":1}", "\"whole_pages\" is not true or false" },
+        { "{\"inline_markup\":1}", "\"inline_markup\" is not true or false" },
         { "{\"system\":7}", "\"system\" is not a string" },
         { "{\"system\":\"\xff\"}", "\"system\" is not UTF-8" },
         { "{\"scripts\":\"latin\"}", "\"scripts\" is not a list" },
@@ -106,7 +105,7 @@ static void directories(void)
     struct galley_err err = { 0 };
     bool found = true;
     T_EQ(card_read(&c, "/nonexistent", &found, &err), GALLEY_OK);
-    T_OK(!found && c.whole_pages);
+    T_OK(!found);
     struct folder f;
     folder_open(&f);
     folder_text(&f, "galley.json", full);
