@@ -11,3 +11,4 @@ galley_test(test_tokenizer SOURCES tests/format/test_tokenizer.c DEPS format TIM
 galley_fuzz(fuzz_tokenizer SOURCES tests/fuzz/fuzz_tokenizer.c DEPS format)
 add_executable(tok_dump tests/format/tok_dump.c)
 target_link_libraries(tok_dump PRIVATE format)
+galley_test(test_chatml SOURCES tests/format/test_chatml.c DEPS format)
