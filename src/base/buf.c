@@ -76,6 +76,15 @@ void buf_add_cp(struct buf *b, unsigned cp)
     buf_add(b, bytes, (size_t)n);
 }
 
+void buf_add_utf8(struct buf *b, const char *s, size_t n)
+{
+    for (size_t i = 0; i < n && !b->failed;) {
+        uint32_t cp;
+        i += (size_t)utf8_decode(s + i, n - i, &cp);
+        buf_add_cp(b, cp);
+    }
+}
+
 void buf_addf(struct buf *b, const char *fmt, ...)
 {
     va_list ap;

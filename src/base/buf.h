@@ -24,6 +24,8 @@ void buf_add_str(struct buf *b, const char *s);
 void buf_add_char(struct buf *b, char c);
 /* One Unicode scalar value as UTF-8; invalid ones become U+FFFD. */
 void buf_add_cp(struct buf *b, unsigned cp);
+/* A text that should be UTF-8: each malformed part of it becomes U+FFFD. */
+void buf_add_utf8(struct buf *b, const char *s, size_t n);
 void buf_addf(struct buf *b, const char *fmt, ...) GALLEY_PRINTF(2, 3);
 /* Cuts back to n bytes (n <= b->n). */
 void buf_cut(struct buf *b, size_t n);

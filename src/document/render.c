@@ -27,11 +27,7 @@ static char *clean_utf8(const char *s, size_t n)
 {
     struct buf b;
     buf_init(&b, OUTPUT_MAX);
-    for (size_t i = 0; i < n;) {
-        uint32_t cp;
-        i += (size_t)utf8_decode(s + i, n - i, &cp);
-        buf_add_cp(&b, cp);
-    }
+    buf_add_utf8(&b, s, n);
     return buf_take(&b);
 }
 

@@ -97,6 +97,22 @@ static void buf_survives_short_memory(void)
     T_OK(buf_take(&b) == NULL);
 }
 
+static void buf_repairs_utf8(void)
+{
+    struct buf b;
+    buf_init(&b, 100);
+    buf_add_utf8(&b, "", 0);
+    T_EQ(b.n, 0);
+    buf_add_utf8(&b, "a\0\xc3\xa9\xff\xe2\x82z\xf0\x9f", 10);
+    T_EQ(b.n, 14);
+    T_OK(memcmp(b.data, "a\0\xc3\xa9\xef\xbf\xbd\xef\xbf\xbdz\xef\xbf\xbd", 14) == 0);
+    buf_deinit(&b);
+    buf_init(&b, 5);
+    buf_add_utf8(&b, "\xff\xff", 2);
+    T_OK(!buf_ok(&b));
+    buf_deinit(&b);
+}
+
 /* ---- utf8 ---- */
 
 static void utf8_knows_all_scalars(void)
@@ -290,6 +306,7 @@ static const struct t_case cases[] = {
     { "buf_stops_at_its_maximum", buf_stops_at_its_maximum },
     { "buf_takes_even_nothing", buf_takes_even_nothing },
     { "buf_survives_short_memory", buf_survives_short_memory },
+    { "buf_repairs_utf8", buf_repairs_utf8 },
     { "utf8_knows_all_scalars", utf8_knows_all_scalars },
     { "utf8_replaces_as_python_does", utf8_replaces_as_python_does },
     { "utf8_stops_at_the_end", utf8_stops_at_the_end },
