@@ -3,14 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/base/mem.h"
+
+#define TEMPORARY_SUFFIX 48 /* bytes: dots, two numbers, the terminator */
+#define TEMPORARY_TRIES  1000
 
 static enum galley_status io_error(struct galley_err *err, const char *path, const char *verb)
 {
@@ -124,42 +127,67 @@ enum galley_status file_read(const char *path, size_t max, char **out, size_t *n
     return rc;
 }
 
-static int write_all(int fd, const char *p, size_t n)
+bool fd_write(int fd, const void *bytes, size_t n)
 {
+    const char *at = bytes;
     while (n > 0) {
-        const ssize_t put = write(fd, p, n);
+        const ssize_t put = write(fd, at, n);
         if (put < 0 && errno == EINTR) {
             continue;
         }
-        if (put < 0) {
-            return -1;
+        if (put <= 0) {
+            return false;
         }
-        p += put;
+        at += put;
         n -= (size_t)put;
     }
-    return 0;
+    return true;
+}
+
+char *path_join(const char *dir, const char *name)
+{
+    const size_t n_dir = strlen(dir), n_name = strlen(name);
+    char *path = mem_alloc(n_dir + n_name + 2);
+    if (path) {
+        memcpy(path, dir, n_dir);
+        path[n_dir] = '/';
+        memcpy(path + n_dir + 1, name, n_name + 1);
+    }
+    return path;
+}
+
+/* Creates path plus a suffix nobody else uses: -1 with errno when that fails.  Not mkostemp, which
+ * makes files private: only umask() would tell the mode wanted, and asking it changes it for all
+ * threads. */
+static int temporary_open(char *tmp, size_t size, const char *path)
+{
+    static atomic_uint serial; /* threads of this process; the pid parts processes */
+    for (int i = 0; i < TEMPORARY_TRIES; i++) {
+        const unsigned n = atomic_fetch_add_explicit(&serial, 1, memory_order_relaxed);
+        snprintf(tmp, size, "%s.%ld-%u.tmp", path, (long)getpid(), n);
+        const int fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST) {
+            return fd;
+        }
+    }
+    return -1;
 }
 
 enum galley_status file_write(const char *path, const void *bytes, size_t n, struct galley_err *err)
 {
-    const size_t len = strlen(path);
-    char *tmp = mem_alloc(len + 8);
+    const size_t size = strlen(path) + TEMPORARY_SUFFIX;
+    char *tmp = mem_alloc(size);
     if (!tmp) {
         return galley_err_set(err, GALLEY_ENOMEM, "%s: no memory for its name", path);
     }
-    memcpy(tmp, path, len);
-    memcpy(tmp + len, ".XXXXXX", 8);
-    const int fd = mkostemp(tmp, O_CLOEXEC);
     enum galley_status rc = GALLEY_OK;
+    const int fd = temporary_open(tmp, size, path);
     if (fd < 0) {
         rc = io_error(err, path, "create");
         mem_free(tmp);
         return rc;
     }
-    const mode_t mask = umask(0); /* the only way to ask; other threads see 0 for a moment */
-    umask(mask);
-    const int bad = fchmod(fd, 0666 & ~mask) != 0 || write_all(fd, bytes, n) != 0;
-    if (bad) {
+    if (!fd_write(fd, bytes, n)) {
         rc = io_error(err, path, "write");
     }
     if (close(fd) != 0 && !rc) {

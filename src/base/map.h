@@ -1,7 +1,8 @@
-/* map.h - files as bytes: read-only mappings and bounded whole reads. */
+/* map.h - files as bytes: read-only mappings, bounded whole reads, whole writes. */
 #ifndef GALLEY_BASE_MAP_H
 #define GALLEY_BASE_MAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,9 +30,14 @@ GALLEY_MUST_USE enum galley_status file_read(const char *path, size_t max, char 
 GALLEY_MUST_USE enum galley_status fd_read(int fd, const char *name, size_t max, char **out,
                                            size_t *n, struct galley_err *err);
 
+/* dir/name on the heap; NULL without memory. */
+char *path_join(const char *dir, const char *name);
+
 /* Writes to a temporary name beside `path` and renames, so that a reader never
- * sees half a file. */
+ * sees half a file.  The process's umask decides who may read it. */
 GALLEY_MUST_USE enum galley_status file_write(const char *path, const void *bytes, size_t n,
                                               struct galley_err *err);
+/* Writes all n bytes to an open descriptor; false, with errno set, when it cannot. */
+GALLEY_MUST_USE bool fd_write(int fd, const void *bytes, size_t n);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/base/mem.h"
+#include "src/base/map.h"
 
 enum galley_status hf_read_ints(const cJSON *obj, const char *where, const struct hf_int *keys,
                                 size_t n, struct galley_err *err)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "src/base/json.h"
+#include "src/base/map.h"
 #include "src/base/mem.h"
 #include "src/format/safetensors.h"
 
