@@ -363,6 +363,9 @@ enum galley_status assemble_page(struct page_result *out, int number,
     out->page.status = layout->blank ? GALLEY_PAGE_BLANK : GALLEY_PAGE_OK;
     if (layout->blank) {
         out->page.reason = "nothing to read on this page";
+    } else if (n == 0) {
+        out->page.status = GALLEY_PAGE_LOW_CONFIDENCE;
+        out->page.reason = "there is ink on this page, but no text was found";
     } else {
         judge_page(out);
     }

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "src/base/clock.h"
 #include "src/base/mem.h"
@@ -12,7 +11,7 @@
 #include "src/document/job.h"
 #include "src/document/pages.h"
 
-#define POLL_NANOSECONDS 100000000 /* should_stop and progress, ten times a second */
+#define POLL_SECONDS 0.1 /* should_stop and progress, ten times a second */
 
 const char *page_status_text(enum galley_page_status s)
 {
@@ -81,16 +80,10 @@ static void report(struct job *j, const struct galley_convert_events *ev)
     ev->on_progress(ev->user, &p);
 }
 
-/* Takes the first page when it is complete; NULL after POLL_NANOSECONDS or at the end. */
+/* Takes the first page when it is complete; NULL after POLL_SECONDS or at the end. */
 static struct page_job *take_page(struct job *j, bool *end)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += POLL_NANOSECONDS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
+    const double until = clock_seconds() + POLL_SECONDS;
     struct page_job *p = NULL;
     pthread_mutex_lock(&j->lock);
     for (;;) {
@@ -108,9 +101,11 @@ static struct page_job *take_page(struct job *j, bool *end)
             pthread_cond_broadcast(&j->changed);
             break;
         }
-        if (pthread_cond_timedwait(&j->changed, &j->lock, &until) != 0) {
+        const double left = until - clock_seconds();
+        if (left <= 0) {
             break;
         }
+        clock_wait(&j->changed, &j->lock, left);
     }
     pthread_mutex_unlock(&j->lock);
     return p;
@@ -256,7 +251,7 @@ enum galley_status document_convert(struct engine *engine, const struct galley_s
     j->start = clock_seconds();
     j->tail = &j->head;
     pthread_mutex_init(&j->lock, NULL);
-    pthread_cond_init(&j->changed, NULL);
+    clock_cond_init(&j->changed);
     const struct engine_totals before =
         engine ? engine_totals(engine) : (struct engine_totals){ 0 };
     enum galley_status rc = run(j, src, events, err);

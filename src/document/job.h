@@ -36,7 +36,7 @@ struct job {
     double start;
     int *wanted; /* [n_wanted] page indexes */
     int n_wanted;
-    /* producer thread only, until it is joined */
+    /* producer thread only, until it is joined; the caller may pdf_cancel and ocr_cancel */
     struct source source;
     struct ocr *ocr;
     struct layout *layout;
@@ -47,7 +47,7 @@ struct job {
     struct page_job *head, **tail; /* in page order */
     int n_pages_queued;
     int n_pieces_open;
-    int n_regions, n_regions_done;
+    int n_regions, n_regions_done; /* that the model is asked about */
     bool producer_done, stop;
     struct galley_err fatal; /* the producer could not go on */
     struct galley_stats stats;

@@ -21,12 +21,10 @@ struct piece {
     double scale;           /* target pixels per pt */
     char *draft;            /* owned; NULL: none */
     /* how it ended */
-    bool done;
     enum finish finish;
-    enum galley_status failure;
     char *error; /* owned; NULL unless failed */
     char *text;  /* owned */
-    int n_prompt, n_visual, n_output, n_steps, n_drafted, n_accepted;
+    int n_output, n_steps, n_drafted, n_accepted;
     double mean_logprob;
 };
 

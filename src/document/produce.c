@@ -6,7 +6,8 @@
 #include "src/base/mem.h"
 #include "src/document/job.h"
 
-#define SEE_AHEAD 2 /* pages that layout hears of before the one it analyses */
+#define FULL_QUEUE_SECONDS 0.02
+#define SEE_AHEAD          2 /* pages that layout hears of before the one it analyses */
 
 static void drop_layout(struct page_job *p)
 {
@@ -41,13 +42,9 @@ static void on_piece_end(void *user, const struct engine_result *r)
     char *text = mem_strndup(r->text, r->n_text);
     char *error = r->error[0] ? mem_strdup(r->error) : NULL;
     pthread_mutex_lock(&j->lock);
-    p->done = true;
     p->finish = text ? r->finish : FINISH_FAILED;
-    p->failure = r->status;
     p->text = text;
     p->error = error;
-    p->n_prompt = r->n_prompt;
-    p->n_visual = r->n_visual;
     p->n_output = r->n_output;
     p->n_steps = r->n_steps;
     p->n_drafted = r->n_drafted;
@@ -94,15 +91,8 @@ static bool wait_for_room(struct job *j)
 /* The queue was full: waits for an event of ours, or a moment for others' requests to end. */
 static void wait_for_event(struct job *j)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    t.tv_nsec += 20000000;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_nsec -= 1000000000;
-        t.tv_sec++;
-    }
     pthread_mutex_lock(&j->lock);
-    pthread_cond_timedwait(&j->changed, &j->lock, &t);
+    clock_wait(&j->changed, &j->lock, FULL_QUEUE_SECONDS);
     pthread_mutex_unlock(&j->lock);
 }
 
@@ -181,14 +171,14 @@ static enum galley_status submit(struct page_job *pj, const struct region *r,
 }
 
 /* A piece that never reached the engine ends here. */
-static void fail_piece(struct page_job *pj, struct piece *p, enum galley_status rc, const char *why)
+static void fail_piece(struct page_job *pj, struct piece *p, bool last, enum galley_status rc,
+                       const char *why)
 {
     struct job *j = pj->job;
     pthread_mutex_lock(&j->lock);
-    p->done = true;
     p->finish = rc == GALLEY_OK ? FINISH_CANCELLED : FINISH_FAILED;
-    p->failure = rc;
     p->error = mem_strdup(why);
+    j->n_regions_done += last;
     pthread_mutex_unlock(&j->lock);
 }
 
@@ -229,14 +219,15 @@ static void submit_page(struct page_job *pj)
         struct region_plan *plan = &pj->plans[i];
         for (int k = 0; k < plan->n_pieces; k++) {
             struct galley_err err = { 0 };
+            const bool last = k == plan->n_pieces - 1;
             if (!wait_for_room(j)) {
-                fail_piece(pj, &plan->pieces[k], GALLEY_OK, "cancelled");
+                fail_piece(pj, &plan->pieces[k], last, GALLEY_OK, "cancelled");
                 continue;
             }
-            const enum galley_status rc = submit(pj, &pj->layout->regions[i], plan,
-                                                 &plan->pieces[k], k == plan->n_pieces - 1, &err);
+            const enum galley_status rc =
+                submit(pj, &pj->layout->regions[i], plan, &plan->pieces[k], last, &err);
             if (rc) {
-                fail_piece(pj, &plan->pieces[k], rc, err.msg);
+                fail_piece(pj, &plan->pieces[k], last, rc, err.msg);
             }
         }
     }
@@ -254,8 +245,8 @@ static bool enqueue(struct job *j, struct page_job *pj)
         *j->tail = pj;
         j->tail = &pj->next;
         j->n_pages_queued++;
-        if (pj->layout) {
-            j->n_regions += pj->layout->n_regions;
+        for (int i = 0; pj->layout && i < pj->layout->n_regions; i++) {
+            j->n_regions += pj->plans[i].n_pieces > 0;
         }
     }
     pthread_mutex_unlock(&j->lock);

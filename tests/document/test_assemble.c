@@ -26,8 +26,7 @@ static void setting_init(struct setting *s, int n)
         s->plan[i] = (struct region_plan){
             .readable = true, .why = "", .tau = 1, .pieces = s->piece[i], .n_pieces = 1
         };
-        s->piece[i][0] = (struct piece){ .done = true,
-                                         .finish = FINISH_STOP,
+        s->piece[i][0] = (struct piece){ .finish = FINISH_STOP,
                                          .draft = draft,
                                          .text = read,
                                          .n_output = 4,
@@ -239,6 +238,11 @@ static void a_blank_page_is_blank(void)
     assemble(&s, &r);
     T_STR(r.page.markdown, "");
     T_EQ(r.page.status, GALLEY_PAGE_BLANK);
+    page_result_deinit(&r);
+    s.layout.blank = false; /* ink that nobody could read is not nothing */
+    assemble(&s, &r);
+    T_EQ(r.page.status, GALLEY_PAGE_LOW_CONFIDENCE);
+    T_OK(r.page.reason[0]);
     page_result_deinit(&r);
 }
 
