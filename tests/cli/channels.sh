@@ -32,7 +32,8 @@ on_terminal() {
     TERM=xterm script -qec "$(printf '%q ' "$galley" "$@") >out" drawn >/dev/null </dev/null || fail "on a terminal: $*"
 }
 on_terminal convert "$samples/report.pdf"
-grep -q 'page [0-9]/3, region [0-9]*/[0-9]*, [0-9]* tok/s, accept [0-9.]*' drawn || fail "no progress: $(head -c 300 drawn)"
+grep -q 'page [0-9]/3, region [0-9]*/[0-9]*, [0-9]* tok/s, accept [0-9.]*' drawn ||
+    fail "no progress: $(head -c 300 drawn)"
 ! grep -qE 'tok/s' out || fail "progress in the data"
 tail -c 100 drawn | grep -q $'\r\e\\[K' || fail "the progress line is not wiped at the end"
 on_terminal convert "$samples/report.pdf" --quiet

@@ -94,7 +94,7 @@ def check_region(where, r, size):
         counts = ('drafted', 'accepted', 'output_tokens', 'target_steps')
         if need(all(is_count(a[k]) for k in counts), where, f'counts {a}'):
             need(a['accepted'] <= a['drafted'], where, f'{a["accepted"]} accepted of {a["drafted"]}')
-            need((a['target_steps'] > 0) == (a['rule'] != 'unverified'), where, f'{a["rule"]}: {a["target_steps"]} steps')
+            need((a['target_steps'] > 0) == (a['rule'] != 'unverified'), where, f'{a["rule"]} by {a["target_steps"]}')
     need(is_number(r['logprob']) and r['logprob'] <= 0, where, f'logprob {r["logprob"]!r}')
 
 
@@ -152,7 +152,7 @@ def check_regions(exact, plain):
             if ra['status'] != 'ok' or rb['status'] != 'ok' or rb['accept']['rule'] != 'plain':
                 continue
             need(ra['accept']['rule'] in ('exact', 'plain'), where, f'rule {ra["accept"]["rule"]} under --accept exact')
-            need(ra['markdown'] == rb['markdown'], where, f'{ra["markdown"]!r} with a draft, {rb["markdown"]!r} without')
+            need(ra['markdown'] == rb['markdown'], where, f'{ra["markdown"]!r} from a draft, {rb["markdown"]!r} alone')
             need(ra['accept']['output_tokens'] == rb['accept']['output_tokens'], where, 'other tokens')
             n += 1
     print(n)

@@ -5,7 +5,7 @@
 #
 # A case is a shell script that uses the functions below.  Beside it may lie what it must print:
 # CASE.sh.stdout.exact, or CASE.sh.stdout.glob with a pattern per line.
-set -uo pipefail
+set -uo pipefail # no -e: cases look at exit codes themselves
 
 case_file=$PWD/$1
 galley=$(realpath "$2")

@@ -23,13 +23,15 @@ cp out kept.md
 expect 0 convert "$doc" --furniture drop
 same out all.md
 [ "$(wc -l <kept.md)" -gt "$(wc -l <all.md)" ] || fail "--furniture keep keeps nothing"
-[ "$(diff all.md kept.md | grep -c '^<')" -eq 0 ] || fail "--furniture keep loses text: $(diff all.md kept.md | grep '^<')"
+[ "$(diff all.md kept.md | grep -c '^<')" -eq 0 ] ||
+    fail "--furniture keep loses text: $(diff all.md kept.md | grep '^<')"
 
 # Figures: every name in the Markdown is a PNG in the folder, and nothing else is there.
 grep -o '!\[[^]]*\]([^)]*)' all.md | sed 's/.*(\(.*\))/\1/' | sort >named
 [ -s named ] || fail "report.pdf has a figure"
 while read -r name; do
-    [ "$(head -c 8 "pictures/$name" | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ] || fail "pictures/$name is no PNG"
+    [ "$(head -c 8 "pictures/$name" | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ] ||
+        fail "pictures/$name is no PNG"
 done <named
 find pictures -type f -printf '%f\n' | sort >found
 same named found "figures named and written"

@@ -20,8 +20,9 @@ if command -v strace >/dev/null; then
 fi
 
 # The samples and both languages with nothing but the installed header and library.
-for name in page regions batch; do
-    cc -Wall -Wextra -Wpedantic -Werror -o $name "$root/samples/$name.c" -I prefix/there/include -L "$library" -lgalley ||
+for name in to_markdown regions batch; do
+    cc -Wall -Wextra -Wpedantic -Werror -o $name "$root/samples/$name.c" -I prefix/there/include \
+        -L "$library" -lgalley ||
         fail "samples/$name.c"
 done
 cat >both.c <<'END'
@@ -45,9 +46,9 @@ c++ -std=c++11 -Wno-missing-field-initializers -o both both.cc $flags && ./both 
 
 # The library finds galley-pdf by itself.
 model=prefix/there/share/galley/galley-tiny
-./page $model a.pdf >out 2>err || fail "page: $(cat err)"
-same out truth.md "samples/page.c"
-grep -q '^page 1: ok' err || fail "page says $(cat err)"
+./to_markdown $model a.pdf >out 2>err || fail "to_markdown: $(cat err)"
+same out truth.md "samples/to_markdown.c"
+grep -q '^page 1: ok' err || fail "to_markdown says $(cat err)"
 ./regions a.pdf >out 2>err || fail "regions: $(cat err)"
 grep -q '^ *[0-9]* table  .*text [01]' out || fail "regions prints $(head -c 300 out)"
 mkdir in results
@@ -63,5 +64,6 @@ for name in a.pdf letter.png; do
 done
 
 # Only the public names leave the library.
-nm -D --defined-only "$library/libgalley.so" | sed 's/.* //' | grep -vE '^(galley_|__bss_start|_edata|_end$)' && fail "more than galley_* is exported"
+nm -D --defined-only "$library/libgalley.so" | sed 's/.* //' | grep -vE '^(galley_|__bss_start|_edata|_end$)' &&
+    fail "more than galley_* is exported"
 true

@@ -13,7 +13,8 @@ wait_for() {
 }
 has_pages() { [ "$(grep -c '<!-- page' "$1" 2>/dev/null)" -ge 3 ]; }
 
-# SIGINT in the middle (SIGTERM is handled by the same code): 130, the finished pages are in the file and nothing is half there.
+# SIGINT in the middle (SIGTERM is handled by the same code): 130, the finished pages are in the file
+# and nothing is half there.
 interrupt() {
     local signal=$1 file=$2
     shift 2
@@ -79,4 +80,5 @@ helper_of && kill -9 "$helper"
 code=0
 wait $pid || code=$?
 [ $code -eq 7 ] || fail "exit $code, not 7 after kill -9 of galley-pdf: $(head -c 300 err)"
-json out.json '(len(d["pages"]), sum(p["status"] == "corrupt" for p in d["pages"]), sum("sentinel" in p["markdown"] for p in d["pages"]))'
+json out.json '(len(d["pages"]), sum(p["status"] == "corrupt" for p in d["pages"]),
+                sum("sentinel" in p["markdown"] for p in d["pages"]))'

@@ -1,6 +1,6 @@
-/* page.c - converts one document: Markdown on stdout, what became of each page on stderr.
+/* to_markdown.c - converts one document: Markdown on stdout, what became of each page on stderr.
  *
- *     page MODEL_DIRECTORY FILE */
+ *     to_markdown MODEL_DIRECTORY FILE */
 #include <galley/galley.h>
 #include <stdio.h>
 #include <stdlib.h>
