@@ -48,6 +48,7 @@ struct pdf {
     pid_t pid;
     int pid_fd; /* -1 on kernels without pidfd_open */
     int socket;
+    int lost_by; /* the signal that ended the last lost child; 0: none */
 };
 
 static void fd_close(int *fd)
@@ -243,6 +244,7 @@ static enum galley_status child_lost(struct pdf *p, const char *what, struct gal
 {
     /* A child that is dead already keeps its own status whatever we send it. */
     const int status = child_end(p);
+    p->lost_by = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     if (WIFSIGNALED(status)) {
         return galley_err_set(err, GALLEY_EINPUT, "%s: galley-pdf ended by signal %d", what,
                               WTERMSIG(status));
@@ -413,12 +415,8 @@ static enum galley_status child_start(struct pdf *p, struct galley_err *err)
     return GALLEY_OK;
 }
 
-/* A running child that has the document open. */
-static enum galley_status child_open(struct pdf *p, struct galley_err *err)
+static enum galley_status child_open_once(struct pdf *p, struct galley_err *err)
 {
-    if (p->pid) {
-        return GALLEY_OK;
-    }
     enum galley_status rc = child_start(p, err);
     if (rc) {
         return rc;
@@ -445,6 +443,18 @@ static enum galley_status child_open(struct pdf *p, struct galley_err *err)
     /* A later child may count differently; the first count was given to the caller. */
     p->n_pages = p->n_pages ? p->n_pages : reply.n_pages;
     return GALLEY_OK;
+}
+
+/* A running child that has the document open.  One that was killed from outside before it got that
+ * far has cost nothing yet: a second one may do better. */
+static enum galley_status child_open(struct pdf *p, struct galley_err *err)
+{
+    if (p->pid) {
+        return GALLEY_OK;
+    }
+    p->lost_by = 0;
+    const enum galley_status rc = child_open_once(p, err);
+    return rc && p->lost_by == SIGKILL ? child_open_once(p, err) : rc;
 }
 
 /* --- pages --- */

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -234,6 +235,30 @@ static char *beside(char path[PATH_MAX], const char *name)
     return path;
 }
 
+/* A helper that is killed while it starts, the first time (then the flag is there). */
+static void killed_at_the_start(void)
+{
+    char dir[] = "/tmp/galley-start-XXXXXX", script[64], flag[64], real[PATH_MAX];
+    T_OK(mkdtemp(dir));
+    snprintf(script, sizeof script, "%s/helper", dir);
+    snprintf(flag, sizeof flag, "%s/flag", dir);
+    FILE *f = fopen(script, "w");
+    T_OK(f);
+    fprintf(f, "#!/bin/sh\n[ -e %s ] && exec %s \"$@\"\n: >%s\nkill -9 $$\n", flag,
+            beside(real, "galley-pdf"), flag);
+    T_EQ(fclose(f), 0);
+    T_EQ(chmod(script, 0700), 0);
+    const struct pdf_options opt = { .helper = script };
+    struct pdf *pdf = open_three(&opt);
+    T_EQ(access(flag, F_OK), 0);
+    T_EQ(page_try(pdf, 0), GALLEY_OK);
+    pdf_close(pdf);
+    check_no_child();
+    unlink(flag);
+    unlink(script);
+    rmdir(dir);
+}
+
 static enum galley_status lie_open(enum fake_lie lie, struct pdf **pdf, struct galley_err *err)
 {
     char path[PATH_MAX];
@@ -341,6 +366,7 @@ int main(int argc, char **argv)
         { "wrong_pages", wrong_pages },
         { "killed_between_pages", killed_between_pages },
         { "killed_in_the_middle", killed_in_the_middle },
+        { "killed_at_the_start", killed_at_the_start },
         { "hung", hung },
         { "cancelled", cancelled },
         { "nothing_leaks", nothing_leaks },
