@@ -7,10 +7,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/base/clock.h"
+#include "src/base/map.h"
 #include "src/base/mem.h"
 #include "src/galley.h"
 #include "tests/layout/pdf_write.h"
@@ -412,6 +413,75 @@ static void forged_tokens_stay_text(void)
     pdf_write_free(&d.pdf);
 }
 
+/* ---- damaged weights ---- */
+
+static void link_model(const char *dir)
+{
+    static const char *const files[] = { "config.json", "galley.json", "tokenizer.json",
+                                         "preprocessor_config.json", "generation_config.json" };
+    char here[1024], from[2048], to[2048];
+    T_OK(getcwd(here, sizeof(here)));
+    for (size_t i = 0; i < COUNT(files); i++) {
+        snprintf(from, sizeof(from), "%s/" MODEL "/%s", here, files[i]);
+        snprintf(to, sizeof(to), "%s/%s", dir, files[i]);
+        T_EQ(symlink(from, to), 0);
+    }
+}
+
+/* The model's weights with its first tensor, the embedding table, all NaN. */
+static void poison_weights(const char *dir)
+{
+    char path[2048], *bytes;
+    size_t n;
+    T_EQ(file_read(MODEL "/model.safetensors", 1u << 30, &bytes, &n, NULL), GALLEY_OK);
+    uint64_t header;
+    memcpy(&header, bytes, sizeof(header)); /* little-endian, as the hosts we test on */
+    for (size_t i = 0; i < 1 << 20; i++) {
+        bytes[8 + header + i] = i % 2 ? 0x7f : (char)0xff;
+    }
+    snprintf(path, sizeof(path), "%s/model.safetensors", dir);
+    T_EQ(file_write(path, bytes, n, NULL), GALLEY_OK);
+    mem_free(bytes);
+}
+
+static void remove_model(const char *dir)
+{
+    char path[2048];
+    DIR *d = opendir(dir);
+    for (const struct dirent *f = d ? readdir(d) : NULL; f; f = readdir(d)) {
+        snprintf(path, sizeof(path), "%s/%s", dir, f->d_name);
+        unlink(path);
+    }
+    if (d) {
+        closedir(d);
+    }
+    rmdir(dir);
+}
+
+/* NaN accepts nothing: the draft is kept and the page says that it was not verified. */
+static void nan_verifies_nothing(void)
+{
+    char dir[] = "/tmp/galley-nan-XXXXXX";
+    T_OK(mkdtemp(dir));
+    link_model(dir);
+    poison_weights(dir);
+    struct document d;
+    document_new(&d, 1, "300 200", two_parts);
+    const struct galley_engine_config cfg = { .model_path = dir };
+    struct galley_engine *e;
+    struct galley_err err = { 0 };
+    const enum galley_status rc = galley_engine_open(&e, &cfg, &err);
+    remove_model(dir);
+    T_EQ(rc, GALLEY_OK);
+    struct seen s = { 0 };
+    T_EQ(convert(e, &d, NULL, &s, &err), GALLEY_OK);
+    T_EQ(s.n_status[GALLEY_PAGE_CORRUPT], 1);
+    T_OK(strstr(s.reason, "not finite"));
+    T_OK(strstr(s.text, "second paragraph"));
+    galley_engine_close(e);
+    pdf_write_free(&d.pdf);
+}
+
 static const struct t_case cases[] = {
     { "bad_options_are_named", bad_options_are_named },
     { "engine_limits_are_named", engine_limits_are_named },
@@ -421,6 +491,7 @@ static const struct t_case cases[] = {
     { "closing_stops_conversions", closing_stops_conversions },
     { "nothing_is_left", nothing_is_left },
     { "forged_tokens_stay_text", forged_tokens_stay_text },
+    { "nan_verifies_nothing", nan_verifies_nothing },
 };
 
 int main(int argc, char **argv)
