@@ -8,10 +8,8 @@
 #include <assert.h>
 #include <string.h>
 
-#define SCRATCH_ALIGN 64
-
 /* Where everything lies in the scratch block; sized and filled by the same function. */
-struct scratch {
+struct rows_scratch {
     float *x;       /* [rows][hidden] residual stream */
     float *h;       /* [rows][hidden] normed input, or what a sublayer adds */
     float *qkv;     /* [rows][q + 2 kv] */
@@ -46,56 +44,27 @@ static struct widths widths_of(const struct model_desc *d)
     return w;
 }
 
-/* Takes n * width elements of 4 bytes; with base NULL it only counts. */
-static void *take(struct scratch *s, char *base, uint64_t n, uint64_t width)
-{
-    void *p = base ? base + s->bytes : NULL;
-    const uint64_t bytes = n * width * sizeof(float);
-    s->bytes += (bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
-    return p;
-}
-
-static struct scratch scratch_lay(const struct model_desc *d, char *base, int n_rows, int n_want)
+static struct rows_scratch scratch_lay(const struct model_desc *d, char *base, int n_rows,
+                                       int n_want)
 {
     const struct widths w = widths_of(d);
     const uint64_t rows = (uint64_t)n_rows, hidden = (uint64_t)d->hidden;
-    struct scratch s = { 0 };
-    s.x = take(&s, base, rows, hidden);
-    s.h = take(&s, base, rows, hidden);
-    s.qkv = take(&s, base, rows, w.qkv);
-    s.attn = take(&s, base, rows, w.q);
-    s.gate_up = take(&s, base, rows, 2 * w.intermediate);
-    s.mid = take(&s, base, rows, w.intermediate);
+    struct scratch_cursor at = { base, 0 };
+    struct rows_scratch s = { 0 };
+    s.x = scratch_take(&at, rows, hidden);
+    s.h = scratch_take(&at, rows, hidden);
+    s.qkv = scratch_take(&at, rows, w.qkv);
+    s.attn = scratch_take(&at, rows, w.q);
+    s.gate_up = scratch_take(&at, rows, 2 * w.intermediate);
+    s.mid = scratch_take(&at, rows, w.intermediate);
     for (int i = 0; i < d->n_rope; i++) {
-        s.cos[i] = take(&s, base, rows, w.half);
-        s.sin[i] = take(&s, base, rows, w.half);
+        s.cos[i] = scratch_take(&at, rows, w.half);
+        s.sin[i] = scratch_take(&at, rows, w.half);
     }
-    s.seq = take(&s, base, (uint64_t)n_want, 1);
-    s.n_keys = take(&s, base, (uint64_t)n_want, 1);
+    s.seq = scratch_take(&at, (uint64_t)n_want, 1);
+    s.n_keys = scratch_take(&at, (uint64_t)n_want, 1);
+    s.bytes = at.bytes;
     return s;
-}
-
-uint64_t model_scratch_bytes(const struct model *m, int rows, int n_want)
-{
-    return scratch_lay(&m->desc, NULL, rows, n_want).bytes;
-}
-
-/* Grows by half again at least, so that slowly growing batches settle soon. */
-static enum galley_status scratch_reserve(struct model *m, uint64_t bytes, struct galley_err *err)
-{
-    if (bytes <= m->scratch_bytes) {
-        return GALLEY_OK;
-    }
-    bytes = max_u64(bytes, m->scratch_bytes + m->scratch_bytes / 2);
-    m->dev->ops->free(m->dev, m->scratch);
-    m->scratch_bytes = 0;
-    m->scratch = m->dev->ops->alloc(m->dev, bytes);
-    if (!m->scratch) {
-        return galley_err_set(err, GALLEY_ENOMEM, "out of memory: %llu bytes for one step",
-                              (unsigned long long)bytes);
-    }
-    m->scratch_bytes = bytes;
-    return GALLEY_OK;
 }
 
 static void batch_check(const struct model *m, const struct kv_pool *kv,
@@ -157,7 +126,7 @@ struct live_rows {
     const int32_t *seq, *n_keys;
 };
 
-static struct live_rows rows_keep_wanted(const struct scratch *s, const struct model_batch *b,
+static struct live_rows rows_keep_wanted(const struct rows_scratch *s, const struct model_batch *b,
                                          size_t hidden, size_t n_q, size_t ld)
 {
     for (int i = 0; i < b->n_want; i++) {
@@ -172,7 +141,7 @@ static struct live_rows rows_keep_wanted(const struct scratch *s, const struct m
 
 /* Projections, rotation, cache write, attention, output projection onto x. */
 static struct live_rows layer_attend(struct model *m, int i, struct kv_pool *kv,
-                                     const struct model_batch *b, const struct scratch *s)
+                                     const struct model_batch *b, const struct rows_scratch *s)
 {
     const struct dev_ops *ops = m->dev->ops;
     const struct layer *l = &m->layers[i];
@@ -227,7 +196,7 @@ static struct live_rows layer_attend(struct model *m, int i, struct kv_pool *kv,
     return live;
 }
 
-static void layer_feed(struct model *m, int i, int n_rows, const struct scratch *s)
+static void layer_feed(struct model *m, int i, int n_rows, const struct rows_scratch *s)
 {
     const struct dev_ops *ops = m->dev->ops;
     const struct layer *l = &m->layers[i];
@@ -249,13 +218,15 @@ enum galley_status model_forward(struct model *m, struct kv_pool *kv, const stru
         return GALLEY_OK;
     }
     enum galley_status rc = ids_check(m, b, err);
-    if (!rc) {
-        rc = scratch_reserve(m, model_scratch_bytes(m, b->n_rows, b->n_want), err);
-    }
     if (rc) {
         return rc;
     }
-    const struct scratch s = scratch_lay(d, m->scratch, b->n_rows, b->n_want);
+    const uint64_t bytes = scratch_lay(d, NULL, b->n_rows, b->n_want).bytes;
+    if (!scratch_reserve(&m->scratch, m->dev, bytes)) {
+        return galley_err_set(err, GALLEY_ENOMEM, "out of memory: %llu bytes for one step",
+                              (unsigned long long)bytes);
+    }
+    const struct rows_scratch s = scratch_lay(d, m->scratch.base, b->n_rows, b->n_want);
     for (int i = 0; i < d->n_rope; i++) {
         rope_table(s.cos[i], s.sin[i], b->pos, d->rope[i].section, b->n_rows, d->layers[0].head_dim,
                    d->rope[i].theta);

@@ -2,6 +2,7 @@
 #ifndef GALLEY_MODEL_BACKBONE_H
 #define GALLEY_MODEL_BACKBONE_H
 
+#include "kernels/scratch.h"
 #include "src/model/desc.h"
 #include "src/model/model.h"
 
@@ -21,8 +22,7 @@ struct model {
     struct linear *head;
     uint64_t weight_bytes;
     /* the thread that runs model_forward */
-    char *scratch; /* device memory, kept between calls */
-    uint64_t scratch_bytes;
+    struct scratch scratch;
 };
 
 #endif

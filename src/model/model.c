@@ -143,7 +143,7 @@ void model_close(struct model *m)
     }
     m->dev->ops->free(m->dev, m->final_norm);
     m->dev->ops->linear_free(m->dev, m->head);
-    m->dev->ops->free(m->dev, m->scratch);
+    scratch_deinit(&m->scratch, m->dev);
     mem_free(m->layers);
     model_desc_deinit(&m->desc);
     mem_free(m);

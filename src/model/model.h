@@ -28,8 +28,6 @@ struct kv_shape model_kv_shape(const struct model *m);
 int model_hidden(const struct model *m);
 int model_n_vocab(const struct model *m);
 uint64_t model_weight_bytes(const struct model *m);
-/* Scratch bytes model_forward needs for `rows` rows and `n_want` logit rows. */
-uint64_t model_scratch_bytes(const struct model *m, int rows, int n_want);
 
 /* One step: rows of many sequences, rows of one sequence adjacent and in ascending
  * logical order.  Row r is token[r], or, when embd[r] is not NULL, that embedding
