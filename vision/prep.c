@@ -83,6 +83,11 @@ enum galley_status vision_plan(struct vision_grid *out, int width, int height,
     return GALLEY_OK;
 }
 
+size_t vision_patch_floats(const struct hf_vision_config *v)
+{
+    return (size_t)v->in_channels * (size_t)v->temporal_patch * (size_t)v->patch * (size_t)v->patch;
+}
+
 int vision_n_tokens(const struct vision_grid *g, const struct hf_vision_config *v)
 {
     return g->t * (g->h / v->merge) * (g->w / v->merge);
@@ -137,7 +142,7 @@ enum galley_status vision_patches(float *patches, const struct image *im,
     }
     struct levels levels;
     levels_fill(&levels, &cfg->pre);
-    const size_t n = 3 * (size_t)v->temporal_patch * (size_t)v->patch * (size_t)v->patch;
+    const size_t n = vision_patch_floats(v);
     const int m = v->merge;
     /* Block order: merge cells row by row, inside a cell its patches row by row. */
     for (int cell = 0; cell < g->h / m * (g->w / m); cell++) {

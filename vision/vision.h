@@ -6,6 +6,7 @@
 #ifndef GALLEY_VISION_VISION_H
 #define GALLEY_VISION_VISION_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "kernels/device.h"
@@ -34,6 +35,9 @@ GALLEY_MUST_USE enum galley_status vision_plan(struct vision_grid *out, int widt
 /* Visual tokens after the merger. */
 int vision_n_tokens(const struct vision_grid *g, const struct hf_vision_config *v);
 
+/* Floats of one patch: [in_channels][temporal_patch][patch][patch]. */
+size_t vision_patch_floats(const struct hf_vision_config *v);
+
 /* PIL bicubic (antialias, 8-bit fixed point, two passes) to exactly width x height. */
 struct image *vision_resize(const struct image *im, int width, int height);
 
@@ -50,8 +54,6 @@ GALLEY_MUST_USE enum galley_status vit_open(struct vit **out, struct device *dev
                                             struct galley_err *err);
 void vit_close(struct vit *v);
 uint64_t vit_weight_bytes(const struct vit *v);
-/* Scratch bytes for one vit_encode of n_patches patches in all. */
-uint64_t vit_scratch_bytes(const struct vit *v, int64_t n_patches);
 
 /* Encodes n images at once (rows of all images share the matmuls; attention never crosses
  * images).  patches: their pixel_values, concatenated.  out: [sum of vision_n_tokens][out_hidden].

@@ -8,15 +8,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/scratch.h"
 #include "src/base/mem.h"
 #include "src/format/bind.h"
 #include "vision/merger.h"
 #include "vision/vision.h"
 #include "vision/window.h"
 
-#define SLICE_ROWS    1024 /* rows of the feed-forward in flight */
-#define SCRATCH_ALIGN 64
-#define ROPE_THETA    10000.0
+#define SLICE_ROWS 1024 /* rows of the feed-forward in flight */
+#define ROPE_THETA 10000.0
 
 struct vit_block {
     float *norm1, *norm1_bias, *norm2, *norm2_bias; /* biases: LayerNorm only */
@@ -34,8 +34,7 @@ struct vit {
     struct merger merger;
     uint64_t weight_bytes;
     /* the thread that encodes */
-    char *scratch; /* device memory, kept between calls */
-    uint64_t scratch_bytes;
+    struct scratch scratch;
 };
 
 /* Where everything lies in the scratch block, for n rows in u units. */
@@ -54,13 +53,6 @@ struct vit_scratch {
     uint64_t bytes;
 };
 
-static void *take(struct vit_scratch *s, char *base, uint64_t n, uint64_t width)
-{
-    void *p = base ? base + s->bytes : NULL;
-    s->bytes += (n * width * 4 + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
-    return p;
-}
-
 /* A side has at most as many patches as the image. */
 static struct vit_scratch scratch_lay(const struct vit *v, char *base, uint64_t n)
 {
@@ -69,27 +61,23 @@ static struct vit_scratch scratch_lay(const struct vit *v, char *base, uint64_t 
     const uint64_t unit = (uint64_t)c->merge * (uint64_t)c->merge, u = n / unit;
     const uint64_t half = hidden / (uint64_t)c->n_head / 2;
     const uint64_t slice = n < SLICE_ROWS ? n : SLICE_ROWS;
-    struct vit_scratch s = { 0 };
-    s.x = take(&s, base, n, hidden);
-    s.h = take(&s, base, n, hidden);
-    s.qkv = take(&s, base, n, 3 * hidden);
-    s.slice = take(&s, base, slice, hidden);
-    s.wide = take(&s, base, slice, c->gated_rms ? 2 * inter : 0);
-    s.mid = take(&s, base, slice, inter > hidden ? inter : hidden);
-    s.merged = take(&s, base, u, (uint64_t)c->out_hidden);
-    s.cos = take(&s, base, n, half);
-    s.sin = take(&s, base, n, half);
-    s.axis_cos = take(&s, base, n, half / 2);
-    s.axis_sin = take(&s, base, n, half / 2);
-    s.coord = take(&s, base, n, 1);
-    s.plan = take(&s, base, window_plan_values((int64_t)u), 1);
+    struct scratch_cursor at = { base, 0 };
+    struct vit_scratch s;
+    s.x = scratch_take(&at, n, hidden);
+    s.h = scratch_take(&at, n, hidden);
+    s.qkv = scratch_take(&at, n, 3 * hidden);
+    s.slice = scratch_take(&at, slice, hidden);
+    s.wide = scratch_take(&at, slice, c->gated_rms ? 2 * inter : 0);
+    s.mid = scratch_take(&at, slice, inter > hidden ? inter : hidden);
+    s.merged = scratch_take(&at, u, (uint64_t)c->out_hidden);
+    s.cos = scratch_take(&at, n, half);
+    s.sin = scratch_take(&at, n, half);
+    s.axis_cos = scratch_take(&at, n, half / 2);
+    s.axis_sin = scratch_take(&at, n, half / 2);
+    s.coord = scratch_take(&at, n, 1);
+    s.plan = scratch_take(&at, window_plan_values((int64_t)u), 1);
+    s.bytes = at.bytes;
     return s;
-}
-
-uint64_t vit_scratch_bytes(const struct vit *v, int64_t n_patches)
-{
-    assert(n_patches >= 0);
-    return scratch_lay(v, NULL, (uint64_t)n_patches).bytes;
 }
 
 uint64_t vit_weight_bytes(const struct vit *v)
@@ -210,27 +198,9 @@ void vit_close(struct vit *v)
     }
     merger_deinit(&v->merger, v->dev);
     v->dev->ops->linear_free(v->dev, v->patch_embed);
-    v->dev->ops->free(v->dev, v->scratch);
+    scratch_deinit(&v->scratch, v->dev);
     mem_free(v->blocks);
     mem_free(v);
-}
-
-static enum galley_status scratch_reserve(struct vit *v, int64_t n, struct galley_err *err)
-{
-    const uint64_t bytes = vit_scratch_bytes(v, n);
-    if (bytes <= v->scratch_bytes) {
-        return GALLEY_OK;
-    }
-    v->dev->ops->free(v->dev, v->scratch);
-    v->scratch_bytes = 0;
-    v->scratch = v->dev->ops->alloc(v->dev, bytes);
-    if (!v->scratch) {
-        return galley_err_set(err, GALLEY_ENOMEM,
-                              "out of memory: %llu bytes to encode %lld patches",
-                              (unsigned long long)bytes, (long long)n);
-    }
-    v->scratch_bytes = bytes;
-    return GALLEY_OK;
 }
 
 static void norm(const struct vit *v, float *y, const float *x, const float *weight,
@@ -276,10 +246,8 @@ static void patches_embed(const struct vit *v, const struct vit_scratch *s,
 {
     const struct hf_vision_config *c = &v->cfg;
     const size_t unit = (size_t)(c->merge * c->merge) * (size_t)c->hidden;
-    const size_t n_in =
-        (size_t)c->in_channels * (size_t)c->temporal_patch * (size_t)c->patch * (size_t)c->patch;
     v->dev->ops->matmul(v->dev, p->n_win ? s->h : s->x, (size_t)c->hidden, v->patch_embed, patches,
-                        n_in, p->n_units * c->merge * c->merge);
+                        vision_patch_floats(c), p->n_units * c->merge * c->merge);
     for (int i = 0; p->n_win && i < p->n_units; i++) {
         memcpy(s->x + (size_t)i * unit, s->h + (size_t)p->source[i] * unit, unit * sizeof(float));
     }
@@ -366,13 +334,15 @@ enum galley_status vit_encode(struct vit *v, float *out, const float *patches,
         return galley_err_set(err, GALLEY_ELIMIT, "%lld patches are too many for one call",
                               (long long)n_patches);
     }
-    const enum galley_status rc = scratch_reserve(v, n_patches, err);
-    if (rc) {
-        return rc;
+    const uint64_t bytes = scratch_lay(v, NULL, (uint64_t)n_patches).bytes;
+    if (!scratch_reserve(&v->scratch, v->dev, bytes)) {
+        return galley_err_set(err, GALLEY_ENOMEM,
+                              "out of memory: %llu bytes to encode %lld patches",
+                              (unsigned long long)bytes, (long long)n_patches);
     }
     const int rows = (int)n_patches;
     const size_t hidden = (size_t)v->cfg.hidden;
-    const struct vit_scratch s = scratch_lay(v, v->scratch, (uint64_t)rows);
+    const struct vit_scratch s = scratch_lay(v, v->scratch.base, (uint64_t)rows);
     struct window_plan p;
     window_plan_make(&p, s.plan, grids, n, &v->cfg);
     tables_fill(v, &s, &p);

@@ -158,7 +158,6 @@ static void test_steady_state(void)
     T_EQ(vit_encode(c.vit, out, p.values, p.grid, p.n, &err), GALLEY_OK);
     T_EQ(vit_encode(c.vit, out, p.values, p.grid, 1, &err), GALLEY_OK);
     T_EQ(mem_count(), 0);
-    T_OK(vit_scratch_bytes(c.vit, 1000) > vit_scratch_bytes(c.vit, 10));
     T_OK(vit_weight_bytes(c.vit) > 1000);
     mem_free(out);
     mem_free(p.values);
