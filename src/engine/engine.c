@@ -81,6 +81,11 @@ static enum galley_status open_model(struct engine *e, const struct engine_confi
         }
     }
     rc = rc ? rc : open_kv(e, cfg, err);
+    if (!rc) {
+        log_line(&e->log, LOG_INFO, "engine.model", "language=%lluMB vision=%lluMB",
+                 (unsigned long long)(model_weight_bytes(e->model) >> 20),
+                 (unsigned long long)(vit_weight_bytes(e->vit) >> 20));
+    }
     return rc ? rc : step_init(e, cfg->max_rows ? cfg->max_rows : MAX_ROWS_DEFAULT, err);
 }
 
@@ -351,9 +356,7 @@ static enum galley_status encode_images(struct engine *e, struct seq *s,
         return GALLEY_OK;
     }
     const double start = clock_seconds();
-    const struct hf_vision_config *v = &e->cfg.vision;
-    const size_t per_patch =
-        (size_t)v->in_channels * (size_t)v->temporal_patch * (size_t)v->patch * (size_t)v->patch;
+    const size_t per_patch = vision_patch_floats(&e->cfg.vision);
     size_t n = 0;
     for (int i = 0; i < q->n_images; i++) {
         n += (size_t)grids[i].t * (size_t)grids[i].h * (size_t)grids[i].w;
@@ -412,7 +415,6 @@ static bool admit(struct engine *e, struct request *q)
     const struct seq_context ctx = {
         .cfg = &e->cfg,
         .tok = e->tok,
-        .n_vocab = model_n_vocab(e->model),
         .max_new_default = e->card.max_new_tokens  ? e->card.max_new_tokens
                            : e->cfg.max_new_tokens ? e->cfg.max_new_tokens
                                                    : MAX_NEW_DEFAULT,

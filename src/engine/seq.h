@@ -67,7 +67,6 @@ struct seq {
 struct seq_context {
     const struct hf_config *cfg;
     const struct tokenizer *tok;
-    int n_vocab;
     int max_new_default;
 };
 
