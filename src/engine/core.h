@@ -25,7 +25,6 @@ struct engine {
     /* fixed after open: any thread */
     struct hf_config cfg;
     struct card card;
-    bool has_card;
     struct log log;
     int max_seqs, max_inbox;
     struct tokenizer *tok;
@@ -35,10 +34,9 @@ struct engine {
     struct vit *vit;
     /* engine thread only */
     struct kv_pool *kv;
-    int n_reserved; /* KV blocks promised to running sequences */
-    struct seq **seqs;
+    int n_reserved;    /* KV blocks promised to running sequences */
+    struct seq **seqs; /* [n_seqs] running, oldest first: what came first ends first */
     int n_seqs;
-    int first_seq; /* where the next step starts to fill rows, so that nobody starves */
     struct step_buffers step;
     float *patches; /* pixel values of one admission */
     size_t n_patches_cap;

@@ -65,8 +65,9 @@ static enum galley_status open_model(struct engine *e, const struct engine_confi
                                      struct galley_err *err)
 {
     const char *dir = cfg->model_path;
+    bool has_card = false;
     enum galley_status rc = hf_config_read(&e->cfg, dir, err);
-    rc = rc ? rc : card_read(&e->card, dir, &e->has_card, err);
+    rc = rc ? rc : card_read(&e->card, dir, &has_card, err);
     rc = rc ? rc : open_tokenizer(e, dir, err);
     rc = rc ? rc : chatml_check(e->tok, &e->cfg, err);
     rc = rc ? rc : weights_open(&e->weights, dir, err);
@@ -82,9 +83,9 @@ static enum galley_status open_model(struct engine *e, const struct engine_confi
     }
     rc = rc ? rc : open_kv(e, cfg, err);
     if (!rc) {
-        log_line(&e->log, LOG_INFO, "engine.model", "language=%lluMB vision=%lluMB",
+        log_line(&e->log, LOG_INFO, "engine.model", "language=%lluMB vision=%lluMB card=%s",
                  (unsigned long long)(model_weight_bytes(e->model) >> 20),
-                 (unsigned long long)(vit_weight_bytes(e->vit) >> 20));
+                 (unsigned long long)(vit_weight_bytes(e->vit) >> 20), has_card ? "yes" : "no");
     }
     return rc ? rc : step_init(e, cfg->max_rows ? cfg->max_rows : MAX_ROWS_DEFAULT, err);
 }
@@ -330,7 +331,8 @@ void engine_end_seq(struct engine *e, struct seq *s, enum finish finish, enum ga
         i++;
         assert(i < e->n_seqs);
     }
-    e->seqs[i] = e->seqs[--e->n_seqs];
+    e->n_seqs--;
+    memmove(&e->seqs[i], &e->seqs[i + 1], (size_t)(e->n_seqs - i) * sizeof(*e->seqs));
     retire(e, s, finish, status, error);
 }
 
@@ -524,11 +526,6 @@ const struct hf_config *engine_hf_config(const struct engine *e)
 const struct card *engine_card(const struct engine *e)
 {
     return &e->card;
-}
-
-bool engine_has_card(const struct engine *e)
-{
-    return e->has_card;
 }
 
 const char *engine_device_name(const struct engine *e)

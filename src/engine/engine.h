@@ -85,7 +85,6 @@ void engine_cancel(struct engine *e, request_id id); /* unknown ids are fine */
 
 const struct hf_config *engine_hf_config(const struct engine *e);
 const struct card *engine_card(const struct engine *e);
-bool engine_has_card(const struct engine *e);
 const char *engine_device_name(const struct engine *e);
 
 /* Totals since opening, any thread. */

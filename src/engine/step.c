@@ -295,7 +295,7 @@ enum galley_status step_run(struct engine *e, struct galley_err *err)
     assert(n > 0);
     struct fill f = { .spare_rows = n, .spare_want = n };
     for (int k = 0; k < n; k++) {
-        struct seq *s = e->seqs[(e->first_seq + k) % n];
+        struct seq *s = e->seqs[k];
         f.spare_rows--; /* this one's own place */
         f.spare_want--;
         if (!fill_seq(e, &f, s, k)) {
@@ -307,8 +307,7 @@ enum galley_status step_run(struct engine *e, struct galley_err *err)
         return rc;
     }
     const double per_row = (clock_seconds() - start) / (f.n_rows ? f.n_rows : 1);
-    e->first_seq = (e->first_seq + 1) % n; /* never grows: a server runs for years */
-    for (int i = n - 1; i >= 0; i--) {     /* backwards: ending one moves the last into its place */
+    for (int i = n - 1; i >= 0; i--) { /* backwards: ending one moves those behind it up */
         struct seq *s = e->seqs[i];
         share_time(s, per_row);
         s->n_prefilled += s->step_prefill_rows;
