@@ -30,6 +30,7 @@
 
 #include "layout/pdf_proto.h"
 #include "src/base/clock.h"
+#include "src/base/map.h"
 #include "src/base/mem.h"
 
 #define START_SECONDS 20.0 /* libraries, fonts and warm-up, on a slow and busy machine */
@@ -376,8 +377,7 @@ static enum galley_status child_ask(struct pdf *p, const struct pdf_request *req
     if (reply->status) {
         fd_close(fd);
         return galley_err_set(err, reply->status, "%s: %s", what,
-                              reply->message[0] ? reply->message
-                                                : galley_status_text(reply->status));
+                              reply->message[0] ? reply->message : status_text(reply->status));
     }
     return GALLEY_OK;
 }
@@ -576,28 +576,12 @@ enum galley_status pdf_page(struct pdf *p, int i, double dpi, struct page **out,
 
 /* --- opening and closing --- */
 
-static bool fd_write_all(int fd, const uint8_t *bytes, size_t n)
-{
-    while (n) {
-        const ssize_t put = write(fd, bytes, n);
-        if (put < 0 && errno == EINTR) {
-            continue;
-        }
-        if (put <= 0) {
-            return false;
-        }
-        bytes += put;
-        n -= (size_t)put;
-    }
-    return true;
-}
-
 /* The document for the child, sealed: one child cannot change what the next one reads. */
 static int bytes_fd_new(const void *bytes, size_t n)
 {
     int fd = fd_raise(memfd_create("galley-document", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
-    if (fd >= 0 && (!fd_write_all(fd, bytes, n) || fcntl(fd, F_ADD_SEALS, seals) != 0)) {
+    if (fd >= 0 && (!fd_write(fd, bytes, n) || fcntl(fd, F_ADD_SEALS, seals) != 0)) {
         const int why = errno;
         fd_close(&fd);
         errno = why;

@@ -55,7 +55,7 @@ static bool convert(struct galley_engine *engine, const struct galley_source *so
         put(r.f, galley_render_end(GALLEY_FORMAT_JSON, &stats));
     }
     if (rc) {
-        fprintf(stderr, "%s (%s)\n", err.msg, galley_status_name_of(rc));
+        fprintf(stderr, "%s (%s)\n", err.msg, galley_status_text(rc));
     } else {
         fprintf(stderr, "%s: %d pages, %d doubtful, %.1f s\n", source->name, r.n_pages, r.n_bad,
                 stats.total_seconds);

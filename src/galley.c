@@ -216,9 +216,9 @@ const char *galley_page_status_name(enum galley_page_status s)
     return page_status_text(s);
 }
 
-const char *galley_status_name_of(enum galley_status s)
+const char *galley_status_text(enum galley_status s)
 {
-    return galley_status_text(s);
+    return status_text(s);
 }
 
 const char *galley_version(void)

@@ -17,11 +17,11 @@
 #include "galley_types.h"
 
 #if defined(__GNUC__)
-#define GALLEY_API      __attribute__((visibility("default"), warn_unused_result))
-#define GALLEY_API_VOID __attribute__((visibility("default")))
+#define GALLEY_API      __attribute__((visibility("default")))
+#define GALLEY_MUST_USE __attribute__((warn_unused_result))
 #else
 #define GALLEY_API
-#define GALLEY_API_VOID
+#define GALLEY_MUST_USE
 #endif
 
 #ifdef __cplusplus
@@ -47,39 +47,42 @@ struct galley_engine_config {
 
 /* Opens a model.  On success *out is the caller's; on failure *out is NULL and *err, if given, says
  * why in a sentence fit for a log line. */
-GALLEY_API enum galley_status galley_engine_open(struct galley_engine **out,
-                                                 const struct galley_engine_config *cfg,
-                                                 struct galley_err *err);
+GALLEY_MUST_USE GALLEY_API enum galley_status
+galley_engine_open(struct galley_engine **out, const struct galley_engine_config *cfg,
+                   struct galley_err *err);
 /* Cancels what is live, waits until its conversions have returned, frees.  Not from a callback.
  * NULL is fine. */
-GALLEY_API_VOID void galley_engine_close(struct galley_engine *e);
+GALLEY_API void galley_engine_close(struct galley_engine *e);
 /* "cpu-avx512" ...; lives as long as the engine. */
-GALLEY_API_VOID const char *galley_engine_device(const struct galley_engine *e);
+GALLEY_API const char *galley_engine_device(const struct galley_engine *e);
 
 /* Converts one document on the calling thread; pages arrive in order through events->on_page.
  * e NULL: the light parser alone, nothing is verified.  options, events and stats may be NULL.
  * GALLEY_OK also when single pages failed: their status says so. */
-GALLEY_API enum galley_status galley_convert(struct galley_engine *e,
-                                             const struct galley_source *source,
-                                             const struct galley_convert_options *options,
-                                             const struct galley_convert_events *events,
-                                             struct galley_stats *stats, struct galley_err *err);
+GALLEY_MUST_USE GALLEY_API enum galley_status
+galley_convert(struct galley_engine *e, const struct galley_source *source,
+               const struct galley_convert_options *options,
+               const struct galley_convert_events *events, struct galley_stats *stats,
+               struct galley_err *err);
 
 /* Output formats, streamed: begin, then page by page (index from 0), then end.  Strings are the
  * caller's (galley_free); NULL when memory is short. */
-GALLEY_API char *galley_render_begin(enum galley_format format, const struct galley_source *source,
-                                     int n_document_pages);
-GALLEY_API char *galley_render_page(enum galley_format format, const struct galley_page *page,
-                                    int index, bool page_break);
-GALLEY_API char *galley_render_end(enum galley_format format, const struct galley_stats *stats);
-GALLEY_API char *galley_render_stats(const struct galley_stats *stats);
-GALLEY_API_VOID void galley_free(void *p);
+GALLEY_MUST_USE GALLEY_API char *galley_render_begin(enum galley_format format,
+                                                     const struct galley_source *source,
+                                                     int n_document_pages);
+GALLEY_MUST_USE GALLEY_API char *galley_render_page(enum galley_format format,
+                                                    const struct galley_page *page, int index,
+                                                    bool page_break);
+GALLEY_MUST_USE GALLEY_API char *galley_render_end(enum galley_format format,
+                                                   const struct galley_stats *stats);
+GALLEY_MUST_USE GALLEY_API char *galley_render_stats(const struct galley_stats *stats);
+GALLEY_API void galley_free(void *p);
 
 /* "ok", "low_confidence" ... */
-GALLEY_API_VOID const char *galley_page_status_name(enum galley_page_status s);
+GALLEY_API const char *galley_page_status_name(enum galley_page_status s);
 /* A status code as text: "out of memory". */
-GALLEY_API_VOID const char *galley_status_name_of(enum galley_status s);
-GALLEY_API_VOID const char *galley_version(void);
+GALLEY_API const char *galley_status_text(enum galley_status s);
+GALLEY_API const char *galley_version(void);
 
 #ifdef __cplusplus
 }

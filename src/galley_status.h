@@ -1,7 +1,7 @@
 /* galley_status.h - every result code of Galley, in one list.
  *
  * Installed beside galley.h.  Zero is success, everything else negative; the
- * text is what galley_status_name_of of galley.h returns.  Add at the end, never renumber. */
+ * text is what galley_status_text of galley.h returns.  Add at the end, never renumber. */
 #ifndef GALLEY_STATUS_H
 #define GALLEY_STATUS_H
 

@@ -61,7 +61,7 @@ enum galley_status galley_err_prefix(struct galley_err *err, enum galley_status 
     }
     if ((size_t)n < sizeof(err->msg)) {
         const size_t room = sizeof(err->msg) - (size_t)n;
-        const char *what = old[0] ? old : galley_status_text(status);
+        const char *what = old[0] ? old : status_text(status);
         snprintf(err->msg + n, room, ": %.*s", (int)(room > 3 ? room - 3 : 0), what);
     }
     tidy(err->msg, sizeof(err->msg));
@@ -69,7 +69,7 @@ enum galley_status galley_err_prefix(struct galley_err *err, enum galley_status 
     return status;
 }
 
-const char *galley_status_text(enum galley_status status)
+const char *status_text(enum galley_status status)
 {
     switch (status) {
 #define X(name, value, text) \
@@ -79,16 +79,4 @@ const char *galley_status_text(enum galley_status status)
 #undef X
     }
     return "unknown status";
-}
-
-const char *galley_status_name(enum galley_status status)
-{
-    switch (status) {
-#define X(name, value, text) \
-    case GALLEY_##name:      \
-        return #name;
-        GALLEY_STATUS_MAP(X)
-#undef X
-    }
-    return "UNKNOWN";
 }

@@ -18,9 +18,6 @@ enum galley_status galley_err_prefix(struct galley_err *err, enum galley_status 
                                      const char *fmt, ...) GALLEY_PRINTF(3, 4);
 
 /* The constant text of a code ("out of memory"), never NULL. */
-const char *galley_status_text(enum galley_status status);
-
-/* The constant name of a code ("ENOMEM"), never NULL. */
-const char *galley_status_name(enum galley_status status);
+const char *status_text(enum galley_status status);
 
 #endif

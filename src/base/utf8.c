@@ -85,13 +85,3 @@ bool utf8_valid(const char *s, size_t n)
     }
     return true;
 }
-
-size_t utf8_length(const char *s, size_t n)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < n; count++) {
-        uint32_t cp;
-        i += (size_t)utf8_decode(s + i, n - i, &cp);
-    }
-    return count;
-}

@@ -15,7 +15,5 @@ int utf8_decode(const char *s, size_t n, uint32_t *cp);
 /* Writes 1..4 bytes and returns how many; an invalid cp is written as U+FFFD. */
 int utf8_encode(uint32_t cp, char out[4]);
 bool utf8_valid(const char *s, size_t n);
-/* Number of code points, malformed subparts counted as one each. */
-size_t utf8_length(const char *s, size_t n);
 
 #endif

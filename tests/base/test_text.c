@@ -135,7 +135,6 @@ static void utf8_knows_all_scalars(void)
     hash_sha256_hex(b.data, b.n, sha);
     T_STR(sha, all_scalars_sha256);
     T_OK(utf8_valid(b.data, b.n));
-    T_EQ(utf8_length(b.data, b.n), 0x110000 - 0x800);
     buf_deinit(&b);
     char s[4];
     T_EQ(utf8_encode(0x110000, s), 3);
@@ -158,15 +157,13 @@ static void utf8_replaces_as_python_does(void)
     for (size_t i = 0; i < n * n * n * n; i++) {
         const char s[4] = { (char)edge_bytes[i / (n * n * n)], (char)edge_bytes[i / (n * n) % n],
                             (char)edge_bytes[i / n % n], (char)edge_bytes[i % n] };
-        size_t count = 0;
-        for (size_t k = 0; k < 4; count++) {
+        for (size_t k = 0; k < 4;) {
             uint32_t cp;
             const int used = utf8_decode(s + k, 4 - k, &cp);
             T_OK(used >= 1 && (size_t)used <= 4 - k);
             put_le32(&b, cp);
             k += (size_t)used;
         }
-        T_EQ(utf8_length(s, 4), count);
         n_valid += utf8_valid(s, 4);
     }
     char sha[HASH_HEX_BYTES];
@@ -193,7 +190,6 @@ static void utf8_stops_at_the_end(void)
     }
     T_OK(utf8_valid("", 0));
     T_OK(utf8_valid("\xef\xbf\xbd", 3)); /* a real U+FFFD */
-    T_EQ(utf8_length("", 0), 0);
 }
 
 /* ---- err ---- */
@@ -242,15 +238,13 @@ static void err_cuts_between_characters(void)
     }
 }
 
-static void err_names_every_status(void)
+static void err_has_a_text_for_every_status(void)
 {
-    T_STR(galley_status_text(GALLEY_OK), "ok");
-    T_STR(galley_status_name(GALLEY_EENCRYPTED), "EENCRYPTED");
+    T_STR(status_text(GALLEY_OK), "ok");
     for (int s = 0; s > -13; s--) {
-        T_OK(strcmp(galley_status_text((enum galley_status)s), "unknown status") != 0);
+        T_OK(strcmp(status_text((enum galley_status)s), "unknown status") != 0);
     }
-    T_STR(galley_status_text((enum galley_status) - 99), "unknown status");
-    T_STR(galley_status_name((enum galley_status)5), "UNKNOWN");
+    T_STR(status_text((enum galley_status) - 99), "unknown status");
 }
 
 /* ---- hash: the examples of FIPS 180-4 ---- */
@@ -312,7 +306,7 @@ static const struct t_case cases[] = {
     { "utf8_stops_at_the_end", utf8_stops_at_the_end },
     { "err_says_one_sentence", err_says_one_sentence },
     { "err_cuts_between_characters", err_cuts_between_characters },
-    { "err_names_every_status", err_names_every_status },
+    { "err_has_a_text_for_every_status", err_has_a_text_for_every_status },
     { "hash_equals_fips", hash_equals_fips },
     { "log_filters_by_level", log_filters_by_level },
 };

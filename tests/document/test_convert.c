@@ -186,7 +186,7 @@ static void short_memory_is_said(void)
         const char *bad = misbehaved(rc, &err, &s, &whole);
         if (bad) {
             fprintf(stderr, "allocation %ld of %ld: %s: %s, \"%s\", %d pages, \"%s\", \"%s\"\n", n,
-                    n_all, bad, galley_status_name_of(rc), err.msg, s.n_pages, s.reason, s.text);
+                    n_all, bad, galley_status_text(rc), err.msg, s.n_pages, s.reason, s.text);
             n_bad++;
         }
     }
@@ -219,8 +219,8 @@ static void opening_with_short_memory(void)
             galley_engine_close(e);
             n_whole++;
         } else if (rc != GALLEY_ENOMEM || !err.msg[0]) {
-            fprintf(stderr, "allocation %ld of %ld: %s: \"%s\"\n", n, n_all,
-                    galley_status_name_of(rc), err.msg);
+            fprintf(stderr, "allocation %ld of %ld: %s: \"%s\"\n", n, n_all, galley_status_text(rc),
+                    err.msg);
             n_bad++;
         }
     }
