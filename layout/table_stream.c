@@ -141,6 +141,46 @@ static int column_cmp(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static int32_t rows_with(const struct stream *s, int32_t r0, int32_t r1, int32_t least)
+{
+    int32_t n = 0;
+    for (int32_t r = r0; r <= r1; r++) {
+        n += s->rows[r].n >= least;
+    }
+    return n;
+}
+
+/* Has row r a word over column c? */
+static bool row_names(const struct stream *s, int32_t r, const struct column *c)
+{
+    for (int32_t i = 0; i < s->rows[r].n; i++) {
+        const struct line *l = piece_line(s, s->rows[r].i0 + i);
+        for (int32_t w = 0; w < l->n_words; w++) {
+            const struct box *b = &s->f->words[l->word0 + w].box;
+            if (b->x1 > c->x0 && b->x0 < c->x1) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* White narrower than `gap` in every row parts columns only where the first row names both:
+ * spreadsheets are set so tightly, but so are the words of "12 May" and the halves of a code. */
+static void columns_join(struct stream *s, int32_t r0, float gap)
+{
+    int n = 0;
+    for (int c = 1; c < s->n_cols; c++) {
+        struct column *last = &s->cols[n], *col = &s->cols[c];
+        if (col->x0 < last->x1 + gap && !(row_names(s, r0, last) && row_names(s, r0, col))) {
+            last->x1 = col->x1;
+        } else {
+            s->cols[++n] = *col;
+        }
+    }
+    s->n_cols = s->n_cols ? n + 1 : 0;
+}
+
 /* Columns are the merged x extents of the words of the fuller rows: an aligned gap narrower than a
  * piece gap still parts columns when enough rows share it. */
 static bool columns_find(struct stream *s, int32_t r0, int32_t r1)
@@ -156,7 +196,10 @@ static bool columns_find(struct stream *s, int32_t r0, int32_t r1)
     if (!list) {
         return false;
     }
-    const int32_t least = most > 3 ? most - 1 : most > 2 ? 2 : most;
+    int32_t least = most > 3 ? most - 1 : most > 2 ? 2 : most;
+    while (least > 2 && rows_with(s, r0, r1, least) * 2 < r1 - r0 + 1) {
+        least--; /* only the heads stand apart */
+    }
     for (int32_t r = r0; r <= r1; r++) {
         n_used += s->rows[r].n >= least;
         for (int32_t i = 0; s->rows[r].n >= least && i < s->rows[r].n; i++) {
@@ -169,10 +212,11 @@ static bool columns_find(struct stream *s, int32_t r0, int32_t r1)
     }
     qsort(list, (size_t)n, sizeof(*list), column_cmp);
     const float gap = (n_used >= 5 ? 0.55f : n_used >= 3 ? 0.9f : 1.6f) * s->f->em;
+    const float least_gap = n_used >= 8 ? 0.12f * s->f->em : gap;
     s->n_cols = 0;
     for (int32_t i = 0; i < n; i++) {
         struct column *last = s->n_cols ? &s->cols[s->n_cols - 1] : NULL;
-        if (last && list[i].x0 < last->x1 + gap) {
+        if (last && list[i].x0 < last->x1 + least_gap) {
             last->x1 = fmaxf(last->x1, list[i].x1);
         } else if (s->n_cols < MAX_COLS) {
             s->cols[s->n_cols++] = list[i];
@@ -180,6 +224,7 @@ static bool columns_find(struct stream *s, int32_t r0, int32_t r1)
             return false;
         }
     }
+    columns_join(s, r0, gap);
     return s->n_cols >= 2;
 }
 
@@ -197,12 +242,32 @@ static int column_of(const struct stream *s, const struct box *b)
     return best;
 }
 
+/* Counts a piece over several columns; false when it lies in one. */
+static bool piece_spreads(struct stream *s, const struct line *l)
+{
+    const struct word *words = &s->f->words[l->word0];
+    if (column_of(s, &words[0].box) == column_of(s, &words[l->n_words - 1].box)) {
+        return false;
+    }
+    int at = -1;
+    for (int32_t w = 0; w < l->n_words; w++) {
+        const int c = column_of(s, &words[w].box);
+        s->cols[c].n += c != at;
+        s->cols[c].n_words++;
+        at = c;
+    }
+    return true;
+}
+
 static void columns_count(struct stream *s, int32_t r0, int32_t r1)
 {
     for (int32_t r = r0; r <= r1; r++) {
         for (int32_t i = 0; i < s->rows[r].n; i++) {
             const int32_t at = s->rows[r].i0 + i;
             const struct line *l = piece_line(s, at);
+            if (piece_spreads(s, l)) {
+                continue;
+            }
             struct column *c = &s->cols[column_of(s, &s->items[at].box)];
             const uint32_t last = line_last_cp(s->f, l);
             c->n++;
@@ -240,6 +305,23 @@ static bool header_shows(const struct stream *s, int32_t r0)
                          s->rows[r0 + 1].baseline - 0.4f * s->rows[r0].size) > 0;
 }
 
+/* Does a line of prose share a column with another piece of its row, or in very few rows any
+ * piece?  Then this is running text with something beside it, a table perhaps. */
+static bool prose_beside(const struct stream *s, int32_t r0, int32_t r1)
+{
+    const int least = r1 - r0 < 3 && s->n_rules < 2 ? 1 : 6;
+    for (int32_t r = r0; r <= r1; r++) {
+        for (int32_t i = s->rows[r].i0; i + 1 < s->rows[r].i0 + s->rows[r].n; i++) {
+            const struct line *a = piece_line(s, i), *b = piece_line(s, i + 1);
+            if ((a->n_words >= least || b->n_words >= least) &&
+                column_of(s, &s->items[i].box) == column_of(s, &s->items[i + 1].box)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static bool table_valid(const struct stream *s, int32_t r0, int32_t r1)
 {
     const int32_t n_rows = r1 - r0 + 1;
@@ -262,6 +344,9 @@ static bool table_valid(const struct stream *s, int32_t r0, int32_t r1)
         if (s->cols[c].n_colon * 2 > s->cols[c].n && s->cols[c].n > 1) {
             return false; /* a form: labels and values */
         }
+    }
+    if (prose_beside(s, r0, r1)) {
+        return false;
     }
     const bool ruled = s->n_rules >= 2;
     if (n_multi < (s->n_cols >= 3 || ruled ? 2 : 3) || n_rows < 2 || n_short == 0) {

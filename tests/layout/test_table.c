@@ -147,6 +147,62 @@ static void case_table_inside_a_column(void)
     T_OK(good);
 }
 
+/* Two columns one em apart; the table at the head of the right one stands beside prose. */
+static void case_table_beside_prose(void)
+{
+    struct builder b = builder_new(595, 842);
+    builder_para(&b, 72, 100, 220, 10, true, builder_prose);
+    builder_para(&b, 72, 200, 220, 10, true, builder_prose);
+    builder_rule(&b, 305, 88, 530, 89);
+    builder_rule(&b, 305, 105, 530, 105.5f);
+    builder_rule(&b, 305, 146, 530, 147);
+    set_rows(&b, stream_cells, 4, 3, 300, 100, 75, 13);
+    builder_para(&b, 305, 180, 220, 10, true, builder_prose);
+    char *md = builder_markdown(&b);
+    char want[2000];
+    snprintf(want, sizeof(want), "%s\n\n%s\n\n%s\n\n%s", builder_prose, builder_prose,
+             stream_markdown, builder_prose);
+    const bool good = strcmp(md, want) == 0;
+    if (!good) {
+        fprintf(stderr, "%s\n", md);
+    }
+    mem_free(md);
+    T_OK(good);
+}
+
+/* Spreadsheets leave less than a word space between columns; a date's words are no columns. */
+static void case_tight_columns(void)
+{
+    struct builder b = builder_new(595, 842);
+    struct buf want;
+    buf_init(&want, 4096);
+    buf_add_str(&want, "| Due | Code | To | Net | Gross |\n|---|---|---|---|---|");
+    static const char *const head[] = { "Due", "Code", "To", "Net", "Gross" };
+    static const char *const to[] = { "Leeds", "Northern Oil", "Ann Lee" };
+    static const float x[] = { 60, 89, 140, 300, 338 };
+    for (int c = 0; c < 5; c++) {
+        builder_line(&b, x[c], 100, 9, head[c]);
+    }
+    for (int r = 0; r < 10; r++) {
+        char due[16], code[16], net[16], gross[16];
+        snprintf(due, sizeof(due), "%02d May", 11 + r);
+        snprintf(code, sizeof(code), "R%d", 10233 + 7 * r);
+        snprintf(net, sizeof(net), "%d.%02d", 72000 + 317 * r * r, 11 + r);
+        snprintf(gross, sizeof(gross), "%d.%02d", 18100 + 791 * r * r, 12 + 3 * r);
+        const float y = 112 + 12 * (float)r;
+        builder_line(&b, 60, y, 9, due);
+        builder_line(&b, 89, y, 9, code);
+        builder_line(&b, 140, y, 9, to[r % 3]);
+        builder_line(&b, 336 - builder_width(net, 9), y, 9, net);
+        builder_line(&b, 374 - builder_width(gross, 9), y, 9, gross);
+        buf_addf(&want, "\n| %s | %s | %s | %s | %s |", due, code, to[r % 3], net, gross);
+    }
+    char *markdown = buf_take(&want);
+    T_OK(markdown);
+    expect(&b, markdown);
+    mem_free(markdown);
+}
+
 static void case_columns_of_prose_are_no_table(void)
 {
     struct builder b = builder_new(595, 842);
@@ -198,6 +254,8 @@ static const struct t_case cases[] = {
     { "unruled", case_unruled },
     { "booktabs", case_booktabs },
     { "table_inside_a_column", case_table_inside_a_column },
+    { "table_beside_prose", case_table_beside_prose },
+    { "tight_columns", case_tight_columns },
     { "columns_of_prose_are_no_table", case_columns_of_prose_are_no_table },
     { "form_is_no_table", case_form_is_no_table },
     { "rows_carry_their_bytes", case_rows_carry_their_bytes },
