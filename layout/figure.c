@@ -97,6 +97,29 @@ static void figure_add(struct flow *f, struct box b, bool vector)
     }
 }
 
+/* Sentences that fill a good part of a picture are not its labels: it is drawn behind them. */
+static bool picture_is_backdrop(const struct flow *f, const struct box *b)
+{
+    const struct word *prev = NULL;
+    float area = 0;
+    int run = 0, longest = 0;
+    for (int32_t k = 0; !f->ocr && k < f->n_source; k++) {
+        const struct word *w = &f->words[k];
+        const struct box *o = &w->box;
+        if (w->owner != OWNER_NONE || !box_has(b, (o->x0 + o->x1) / 2, (o->y0 + o->y1) / 2)) {
+            prev = NULL;
+            continue;
+        }
+        const bool next = prev && fabsf(w->baseline - prev->baseline) < 0.2f * w->size &&
+                          o->x0 > prev->box.x0 && o->x0 - prev->box.x1 < 0.8f * w->size;
+        run = next ? run + 1 : 1;
+        longest = run > longest ? run : longest;
+        area += (o->x1 - o->x0) * (o->y1 - o->y0);
+        prev = w;
+    }
+    return longest >= 5 && area > 0.12f * (b->x1 - b->x0) * (b->y1 - b->y0);
+}
+
 static bool box_in_table(const struct flow *f, const struct box *b)
 {
     for (int32_t i = 0; i < f->n_tables; i++) {
@@ -125,6 +148,11 @@ void figures_find(struct flow *f)
         b.x1 = fminf(b.x1, p->width);
         b.y1 = fminf(b.y1, p->height);
         figure_add(f, b, p->pictures[i].vector);
+    }
+    for (int32_t i = f->n_figures - 1; i >= 0; i--) {
+        if (picture_is_backdrop(f, &f->figures[i].box)) {
+            f->figures[i] = f->figures[--f->n_figures];
+        }
     }
     for (int32_t i = 0; i < f->n_figures; i++) {
         for (int32_t k = 0; k < f->n_source; k++) {

@@ -136,6 +136,25 @@ static void case_address_keeps_its_lines(void)
     mem_free(md);
 }
 
+/* A panel drawn behind sentences is no figure: its text stays.  A chart keeps its title. */
+static void case_backdrop(void)
+{
+    struct builder b = builder_new(595, 842);
+    builder_picture(&b, 50, 86, 530, 170);
+    builder_para(&b, 60, 100, 460, 10, true, builder_prose);
+    builder_picture(&b, 50, 300, 530, 600);
+    builder_line(&b, 150, 320, 10, "Jobs done by month and press");
+    char *md = builder_markdown(&b);
+    char want[1000];
+    snprintf(want, sizeof(want), "%s\n\n![](figure-p1-1.png)", builder_prose);
+    const bool good = strcmp(md, want) == 0;
+    if (!good) {
+        fprintf(stderr, "%s\n", md);
+    }
+    mem_free(md);
+    T_OK(good);
+}
+
 static void case_figure_and_captions(void)
 {
     struct builder b = builder_new(595, 842);
@@ -238,6 +257,7 @@ static const struct t_case cases[] = {
     { "column_break_joins", case_column_break_joins },
     { "first_line_indents_part_paragraphs", case_first_line_indents_part_paragraphs },
     { "address_keeps_its_lines", case_address_keeps_its_lines },
+    { "backdrop", case_backdrop },
     { "figure_and_captions", case_figure_and_captions },
     { "rotated_margin_is_no_text", case_rotated_margin_is_no_text },
     { "turned_pages", case_turned_pages },
