@@ -15,6 +15,13 @@
 #include "src/cli/input.h"
 #include "src/cli/options.h"
 #include "src/format/png.h"
+#include "src/format/versions.h"
+
+#if defined(__x86_64__)
+#define CPU_HAS(feature) (__builtin_cpu_supports(feature) ? "yes" : "no")
+#else
+#define CPU_HAS(feature) "no"
+#endif
 
 enum { REPORT_LINES = 24, TEXT_BYTES = GALLEY_ERR_MAX };
 
@@ -116,14 +123,17 @@ static bool see(struct galley_engine *e, const struct buf *b, enum galley_draft 
 
 static void check_cpu(struct report *r)
 {
-#if defined(__x86_64__)
     note(r, true, "cpu", "%d usable CPUs; AVX2 %s, AVX-512 %s, VNNI %s", pool_n_cpus(),
-         __builtin_cpu_supports("avx2") ? "yes" : "no",
-         __builtin_cpu_supports("avx512f") ? "yes" : "no",
-         __builtin_cpu_supports("avx512vnni") ? "yes" : "no");
-#else
-    note(r, true, "cpu", "%d usable CPUs; reference kernels", pool_n_cpus());
-#endif
+         CPU_HAS("avx2"), CPU_HAS("avx512f"), CPU_HAS("avx512vnni"));
+}
+
+static void check_libraries(struct report *r)
+{
+    struct buf b;
+    buf_init(&b, TEXT_BYTES);
+    versions_add(&b);
+    note(r, buf_ok(&b), "libraries", "%s", b.data ? b.data : "");
+    buf_deinit(&b);
 }
 
 /* The helper, the substitute fonts and, with the page's pixels, Tesseract. */
@@ -257,6 +267,7 @@ int cli_doctor(int argc, char **argv)
     struct report r = { .n = 0 };
     note(&r, true, "galley", "%s", galley_version());
     check_cpu(&r);
+    check_libraries(&r);
     check_latin(&r);
     check_cmaps(&r);
     check_language(&r, "kor", false);

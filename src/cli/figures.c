@@ -63,7 +63,7 @@ bool figures_write(const struct galley_page *page, const char *dir, const char *
     bool ok = true;
     for (int i = 0; i < page->n_regions && ok; i++) {
         const struct galley_region *r = &page->regions[i];
-        char name[256], path[4096];
+        char name[256];
         if (strcmp(r->kind, "figure") != 0) {
             continue;
         }
@@ -74,9 +74,12 @@ bool figures_write(const struct galley_page *page, const char *dir, const char *
             continue;
         }
         struct image *im = crop(page, r->box);
-        if (im && (size_t)snprintf(path, sizeof(path), "%s/%s", dir, file) < sizeof(path)) {
-            ok = write_png(im, path);
+        char *path = path_join(dir, file);
+        ok = im && path && write_png(im, path);
+        if (!im || !path) {
+            complain("page %d: cannot cut out %s", page->number, file);
         }
+        mem_free(path);
         image_unref(im);
     }
     return ok;

@@ -21,6 +21,7 @@ enum option_id {
     OPT_MIN_PIXELS,
     OPT_MAX_PIXELS,
     OPT_MAX_NEW_TOKENS,
+    OPT_PAGE_SECONDS,
     OPT_FURNITURE,
     OPT_PAGE_BREAK,
     OPT_FIGURES,
@@ -43,6 +44,7 @@ static const struct option long_options[] = {
     { "min-pixels", required_argument, NULL, OPT_MIN_PIXELS },
     { "max-pixels", required_argument, NULL, OPT_MAX_PIXELS },
     { "max-new-tokens", required_argument, NULL, OPT_MAX_NEW_TOKENS },
+    { "page-seconds", required_argument, NULL, OPT_PAGE_SECONDS },
     { "furniture", required_argument, NULL, OPT_FURNITURE },
     { "page-break", no_argument, NULL, OPT_PAGE_BREAK },
     { "figures", required_argument, NULL, OPT_FIGURES },
@@ -59,7 +61,7 @@ static const struct option long_options[] = {
 static bool has_option(const char *command, int id)
 {
     static const int inspect[] = { OPT_PAGES, OPT_PASSWORD, OPT_DRAFT, OPT_OCR_LANG,
-                                   OPT_DPI,   OPT_REGIONS,  OPT_JSON };
+                                   OPT_DPI,   OPT_REGIONS,  OPT_JSON,  OPT_PAGE_SECONDS };
     static const int doctor[] = { OPT_MODEL, OPT_JSON };
     const int *list = inspect;
     size_t n = COUNT(inspect);
@@ -130,6 +132,8 @@ static bool take_value(struct cli_options *o, int id, const char *v)
         return take_accept(&o->convert.accept, v);
     case OPT_DPI:
         return parse_number(v, 18, 1200, &o->convert.dpi);
+    case OPT_PAGE_SECONDS:
+        return parse_number(v, 0.1, 3600, &o->convert.page_seconds);
     case OPT_MIN_PIXELS:
         ok = parse_int(v, 1, 1000000000, &n);
         o->convert.min_pixels = n;

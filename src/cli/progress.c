@@ -8,7 +8,7 @@
 
 #include "src/cli/cli.h"
 
-#define BAR 24
+#define BAR 12
 
 void progress_init(struct progress *p, bool quiet, int n_files)
 {
@@ -48,10 +48,10 @@ void progress_draw(struct progress *p, const struct galley_progress *g)
     }
     const char *slash = strrchr(p->name, '/');
     char line[512];
-    snprintf(line, sizeof(line),
-             "%s%.40s %s page %d/%d, region %d/%d, %.0f tok/s, accept length %.1f", files,
-             slash ? slash + 1 : p->name, bar, g->n_pages_done, g->n_pages, g->n_regions_done,
-             g->n_regions, g->seconds > 0 ? (double)g->n_output / g->seconds : 0, g->accept_length);
+    snprintf(line, sizeof(line), "%s%.24s %s page %d/%d, region %d/%d, %.0f tok/s, accept %.1f",
+             files, slash ? slash + 1 : p->name, bar, g->n_pages_done, g->n_pages,
+             g->n_regions_done, g->n_regions, g->seconds > 0 ? (double)g->n_output / g->seconds : 0,
+             g->accept_length);
     make_printable(line);
     fprintf(stderr, "\r%.*s\033[K", columns() - 1, line);
     fflush(stderr);

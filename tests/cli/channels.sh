@@ -26,7 +26,7 @@ cp "$root/src/galley.h" $'red\e[31m.pdf'
 expect 4 convert $'red\e[31m.pdf'
 ! grep -q $'\e' err || fail "an escape from a file name reached stderr"
 
-command -v script >/dev/null || exit 0
+command -v script >/dev/null || fail "script is missing (Debian: bsdutils)"
 # on_terminal ARG...: the program with stderr on a terminal, what it drew in ./drawn
 on_terminal() {
     TERM=xterm script -qec "$(printf '%q ' "$galley" "$@") >out" drawn >/dev/null </dev/null || fail "on a terminal: $*"

@@ -38,4 +38,5 @@ done
 for code in $(sed -n 's/^    EXIT_[A-Z]* = \([0-9]*\),*/\1/p' "$root/src/cli/cli.h"); do
     grep -qE "^\.It (Li )?$code\$" "$man" || fail "exit status $code is not in galley.1"
 done
-! command -v mandoc >/dev/null || mandoc -Tlint -Wwarning "$man" >&2 || fail "mandoc finds fault with galley.1"
+command -v mandoc >/dev/null || fail "mandoc is missing (tools/packages.txt)"
+mandoc -Tlint -Wwarning "$man" >&2 || fail "mandoc finds fault with galley.1"

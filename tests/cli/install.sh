@@ -14,10 +14,9 @@ cp "$samples/invoice.pdf" a.pdf
 expect 0 convert a.pdf
 prints Invoice
 cp out truth.md
-if command -v strace >/dev/null; then
-    strace -f -o trace -e trace=openat,execve "$galley" convert a.pdf >/dev/null 2>&1
-    ! grep -v ENOENT trace | grep -F "$root/" >&2 || fail "the installed program uses the source tree"
-fi
+command -v strace >/dev/null || fail "strace is missing (tools/packages.txt)"
+strace -f -o trace -e trace=openat,execve "$galley" convert a.pdf >/dev/null 2>&1
+! grep -v ENOENT trace | grep -F "$root/" >&2 || fail "the installed program uses the source tree"
 
 # The samples and both languages with nothing but the installed header and library.
 for name in to_markdown regions batch; do

@@ -44,20 +44,19 @@ expect 4 convert "$samples/letter.png" --ocr-lang tlh
 says tesseract-ocr-tlh
 
 # Encrypted: the user's password, the owner's, none, a wrong one.
-if command -v qpdf >/dev/null; then
-    qpdf --encrypt open sesame 256 -- "$doc" locked.pdf
-    expect 5 convert locked.pdf -o x.md
-    says password
-    absent x.md
-    expect 5 convert locked.pdf --password wrong
-    expect 0 convert "$doc"
-    cp out truth.md
-    for word in open sesame; do
-        expect 0 convert locked.pdf --password $word
-        same out truth.md "--password $word"
-    done
-    expect 0 convert "$doc" --password unneeded
-    expect 5 inspect locked.pdf
-    expect 0 inspect locked.pdf --password open
-    expect 7 convert locked.pdf "$doc" -o both/
-fi
+command -v qpdf >/dev/null || fail "qpdf is missing (tools/packages.txt)"
+qpdf --encrypt open sesame 256 -- "$doc" locked.pdf
+expect 5 convert locked.pdf -o x.md
+says password
+absent x.md
+expect 5 convert locked.pdf --password wrong
+expect 0 convert "$doc"
+cp out truth.md
+for word in open sesame; do
+    expect 0 convert locked.pdf --password $word
+    same out truth.md "--password $word"
+done
+expect 0 convert "$doc" --password unneeded
+expect 5 inspect locked.pdf
+expect 0 inspect locked.pdf --password open
+expect 7 convert locked.pdf "$doc" -o both/
