@@ -230,7 +230,8 @@ enum galley_status ocr_reader_read(struct ocr_reader *r, struct Pix *gray, int y
                                    struct galley_err *err)
 {
     enum galley_status rc = engine_load(r, &r->text, r->languages, OEM_LSTM_ONLY, err);
-    if (rc || (rc = stop_reason(r, err))) {
+    rc = rc ? rc : stop_reason(r, err);
+    if (rc) {
         return rc;
     }
     ETEXT_DESC *monitor = TessMonitorCreate();

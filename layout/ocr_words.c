@@ -598,8 +598,11 @@ static bool mark_bold(struct sink *s)
         n += known;
     }
     qsort(w, (size_t)p->n_runs, sizeof *w, compare_weights);
-    while (m < p->n_runs && (seen += w[m].n) * 2 < n) {
-        m++;
+    for (; m < p->n_runs; m++) {
+        seen += w[m].n;
+        if (seen * 2 >= n) {
+            break;
+        }
     }
     const float median = m < p->n_runs ? w[m].stroke : 0;
     for (int i = 0; i < p->n_runs && median > 0; i++) {

@@ -206,8 +206,9 @@ struct paper raster_paper(struct Pix *gray)
     for (int i = 0; i < n; i++) {
         count[(int)s[i].value]++;
     }
-    int median = 0;
-    for (int seen = 0; median < 255 && (seen += count[median]) * 2 <= n; median++) {
+    int median = 0, seen = count[0];
+    while (median < 255 && seen * 2 <= n) {
+        seen += count[++median];
     }
     for (int i = 0; i < n; i++) {
         s[i].used = s[i].value >= median - 40;

@@ -83,8 +83,7 @@ static void file_add(const char *path)
 static void folder_add(const char *path, int depth)
 {
     DIR *dir = opendir(path);
-    const struct dirent *e;
-    while (dir && (e = readdir(dir)) != NULL) {
+    for (const struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
         char below[1024];
         const int n = snprintf(below, sizeof below, "%s/%s", path, e->d_name);
         if (e->d_name[0] == '.' || n < 0 || (size_t)n >= sizeof below) {

@@ -64,13 +64,11 @@ static bool harmless(const char *table, const char *end)
 
 const char *html_table_find(const char *text)
 {
-    const char *s = text;
-    while ((s = strstr(s, "<table>")) != NULL) {
+    for (const char *s = strstr(text, "<table>"); s; s = strstr(s + 1, "<table>")) {
         const bool at_line = s == text || s[-1] == '\n';
         if (at_line && strstr(s, "</table>") && harmless(s, html_table_end(s))) {
             return s;
         }
-        s++;
     }
     return NULL;
 }
