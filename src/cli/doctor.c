@@ -131,6 +131,7 @@ static void check_libraries(struct report *r)
 {
     struct buf b;
     buf_init(&b, TEXT_BYTES);
+    buf_addf(&b, "cJSON %s, ", cJSON_Version());
     versions_add(&b);
     note(r, buf_ok(&b), "libraries", "%s", b.data ? b.data : "");
     buf_deinit(&b);
