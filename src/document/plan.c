@@ -10,9 +10,22 @@
 
 static_assert(REGION_KIND_COUNT <= 32, "card.kinds is a 32-bit mask");
 
-#define MARGIN_EM 0.2  /* white around the text, in font sizes */
-#define SCALE_MIN 0.25 /* target pixels per source pixel: below, nothing is legible */
-#define SCALE_MAX 8.0
+#define MARGIN_EM  0.2  /* white around the text, in font sizes */
+#define SCALE_MIN  0.25 /* target pixels per source pixel: below, nothing is legible */
+#define SCALE_MAX  8.0
+#define TOKENS_MAX (1 << 20) /* visual tokens of a crop without a limit of its own */
+
+/* How one region is cut: the same for all its parts. */
+struct cutting {
+    const struct page_layout *page;
+    const struct region *r;
+    int max_lines; /* of a part; 0: any */
+    double scale;  /* target pixels per pt */
+    int cell;      /* side of a visual token in pixels */
+    int limit;     /* visual tokens of a part; 0: any */
+    bool own_size; /* the model's own smart_resize decides the size */
+    bool with_draft;
+};
 
 /* Why the model is not asked about this region; NULL when it is. */
 static const char *refusal(const struct region *r, const struct card *card)
@@ -124,16 +137,25 @@ static double header_height(const struct page_layout *page, const struct region 
     return with_header && r->n_header_rows > 0 ? height_of(page, r, 0, r->n_header_rows) : 0;
 }
 
-/* Width and height in cells of lines [from, to) at a scale. */
-static void piece_cells(const struct page_layout *page, const struct region *r, int from, int to,
-                        bool with_header, double scale, int cell, int *w, int *h)
+/* A later part of a table has the header rows on top. */
+static bool repeats_header(const struct region *r, int from)
 {
-    const double margin = 2 * margin_of(r);
-    const struct box b = lines_box(page, r, from, to);
-    *w = cells((b.x1 - b.x0 + margin) * scale, cell);
-    *h =
-        cells((height_of(page, r, from, to) + header_height(page, r, with_header) + margin) * scale,
-              cell);
+    return r->kind == REGION_TABLE && from > 0 && from >= r->n_header_rows;
+}
+
+/* In visual tokens. */
+struct cells {
+    int w, h;
+};
+
+/* Lines [from, to) at a scale. */
+static struct cells piece_cells(const struct cutting *c, int from, int to, double scale)
+{
+    const double margin = 2 * margin_of(c->r);
+    const double head = header_height(c->page, c->r, repeats_header(c->r, from));
+    const struct box b = lines_box(c->page, c->r, from, to);
+    return (struct cells){ cells((b.x1 - b.x0 + margin) * scale, c->cell),
+                           cells((b.y1 - b.y0 + head + margin) * scale, c->cell) };
 }
 
 /* Most tokens a crop may have. */
@@ -145,18 +167,20 @@ static int token_limit(const struct card *card, const struct galley_convert_opti
     if (max_pixels > 0 && (limit == 0 || by_pixels < limit)) {
         limit = by_pixels < 1 ? 1 : by_pixels;
     }
-    return limit > 1 << 20 ? 1 << 20 : (int)limit;
+    return limit > TOKENS_MAX ? TOKENS_MAX : (int)limit;
 }
 
 /* Where the part that starts at line `from` ends: as many lines as fit. */
-static int part_end(const struct page_layout *page, const struct region *r, const struct card *card,
-                    int from, bool with_header, double scale, int cell, int limit)
+static int part_end(const struct cutting *c, int from)
 {
+    if (c->r->n_lines <= 1 || (c->limit == 0 && c->max_lines <= 0)) {
+        return c->r->n_lines;
+    }
+    const int limit = c->limit ? c->limit : TOKENS_MAX;
     int to = from + 1;
-    while (to < r->n_lines) {
-        int w, h;
-        piece_cells(page, r, from, to + 1, with_header, scale, cell, &w, &h);
-        if (w * h > limit || (card->max_lines > 0 && to + 1 - from > card->max_lines)) {
+    while (to < c->r->n_lines) {
+        const struct cells n = piece_cells(c, from, to + 1, c->scale);
+        if (n.w * n.h > limit || (c->max_lines > 0 && to + 1 - from > c->max_lines)) {
             break;
         }
         to++;
@@ -197,12 +221,10 @@ static char *piece_draft(const struct region *r, int from, int to, bool with_hea
     return s;
 }
 
-static enum galley_status add_piece(struct region_plan *out, const struct page_layout *page,
-                                    const struct region *r, int from, int to, double scale,
-                                    int cell, int limit, bool own_size, bool with_draft,
-                                    struct galley_err *err)
+static enum galley_status add_piece(struct region_plan *out, const struct cutting *c, int from,
+                                    int to, struct galley_err *err)
 {
-    assert(from >= 0 && from <= to && to <= r->n_lines);
+    assert(from >= 0 && from <= to && to <= c->r->n_lines);
     struct piece *more =
         mem_resize_array(out->pieces, (size_t)out->n_pieces + 1, sizeof(*out->pieces));
     if (!more) {
@@ -211,18 +233,18 @@ static enum galley_status add_piece(struct region_plan *out, const struct page_l
     out->pieces = more;
     struct piece *p = &out->pieces[out->n_pieces];
     *p = (struct piece){ .line_from = from, .line_to = to };
-    p->with_header = r->kind == REGION_TABLE && from > 0 && from >= r->n_header_rows;
-    int w, h;
-    piece_cells(page, r, from, to, p->with_header, scale, cell, &w, &h);
-    while (limit > 0 && w * h > limit && scale > 1e-3) { /* one line, or a whole box, too large */
-        scale *= 0.95;
-        piece_cells(page, r, from, to, p->with_header, scale, cell, &w, &h);
+    p->with_header = repeats_header(c->r, from);
+    p->scale = c->scale;
+    struct cells n = piece_cells(c, from, to, p->scale);
+    /* One line, or a whole box, may be too large. */
+    while (c->limit > 0 && n.w * n.h > c->limit && p->scale > 1e-3) {
+        p->scale *= 0.95;
+        n = piece_cells(c, from, to, p->scale);
     }
-    p->scale = scale;
-    p->width = own_size ? 0 : w * cell;
-    p->height = own_size ? 0 : h * cell;
-    if (with_draft) {
-        p->draft = piece_draft(r, from, to, p->with_header);
+    p->width = c->own_size ? 0 : n.w * c->cell;
+    p->height = c->own_size ? 0 : n.h * c->cell;
+    if (c->with_draft) {
+        p->draft = piece_draft(c->r, from, to, p->with_header);
         if (!p->draft) {
             return galley_err_set(err, GALLEY_ENOMEM, "no memory for a region's draft");
         }
@@ -245,22 +267,22 @@ enum galley_status plan_region(struct region_plan *out, const struct page_layout
     out->readable = true;
     out->tau = region_tau(r, card, opt);
     out->doubt_logprob = card->doubt_logprob;
-    const bool with_draft = opt->draft != GALLEY_DRAFT_NONE && r->draft.source != DRAFT_NONE &&
-                            r->draft.plain && r->draft.plain[0];
-    const double scale = wanted_scale(page, r, card);
-    const int limit = token_limit(card, opt, cell);
-    /* Without a card that wants a text height the crop keeps its pixels and the model's own
-     * smart_resize decides, unless that would exceed the limit. */
-    const bool own_size = card->text_height <= 0;
-    const bool cut = r->n_lines > 1 && (limit > 0 || card->max_lines > 0);
+    const struct cutting c = {
+        .page = page,
+        .r = r,
+        .max_lines = card->max_lines,
+        .scale = wanted_scale(page, r, card),
+        .cell = cell,
+        .limit = token_limit(card, opt, cell),
+        /* Without a card that wants a text height the crop keeps its pixels. */
+        .own_size = card->text_height <= 0,
+        .with_draft = opt->draft != GALLEY_DRAFT_NONE && r->draft.source != DRAFT_NONE &&
+                      r->draft.plain && r->draft.plain[0],
+    };
     int from = 0;
     do {
-        const bool with_header = r->kind == REGION_TABLE && from > 0 && from >= r->n_header_rows;
-        const int to =
-            cut ? part_end(page, r, card, from, with_header, scale, cell, limit ? limit : 1 << 20)
-                : r->n_lines;
-        const enum galley_status rc =
-            add_piece(out, page, r, from, to, scale, cell, limit, own_size, with_draft, err);
+        const int to = part_end(&c, from);
+        const enum galley_status rc = add_piece(out, &c, from, to, err);
         if (rc) {
             region_plan_deinit(out);
             return rc;
