@@ -21,15 +21,16 @@ for step in "$@"; do
 done
 [ -n "$missing" ] || exit 0
 
-echo "setup: installing$missing" >&2
 root=
 if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null 2>&1; then
-        echo "setup: neither root nor sudo; please have these installed:$missing" >&2
+        echo "setup: packages are missing, and here is neither root nor sudo; as root:" >&2
+        echo "    apt-get install --no-install-recommends$missing" >&2
         exit 1
     fi
     root="sudo --"
 fi
+echo "setup: installing$missing" >&2
 export DEBIAN_FRONTEND=noninteractive
 # shellcheck disable=SC2086 # words on purpose
 $root apt-get update -qq
