@@ -5,6 +5,7 @@
 
 #include "layout/figure.h"
 #include "layout/heading.h"
+#include "src/base/cp.h"
 
 const struct line *item_line(const struct flow *f, int32_t i)
 {

@@ -201,19 +201,6 @@ float float_median(float *v, size_t n); /* reorders v; 0 when empty */
 int float_compare(const void *a, const void *b);
 int item_compare_x(const void *a, const void *b);
 
-bool cp_is_space(uint32_t cp);
-bool cp_is_letter(uint32_t cp);
-bool cp_is_upper(uint32_t cp);
-bool cp_is_lower(uint32_t cp);
-bool cp_is_digit(uint32_t cp);
-bool cp_is_hangul(uint32_t cp);
-bool cp_is_wide(uint32_t cp); /* Han, Kana, full-width: no spaces between them */
-bool cp_is_rtl(uint32_t cp);
-bool cp_is_unspaced(uint32_t cp); /* Thai, Lao, Khmer, Myanmar */
-bool cp_is_hyphen(uint32_t cp);
-bool cp_is_math(uint32_t cp);
-bool cp_ends_sentence(uint32_t cp);
-
 /* word.c: sanitised glyphs to words in source order. */
 void words_find(struct flow *f);
 /* line.c: column strips, then lines of the words that no table owns. */

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "src/base/cp.h"
+
 #define MAX_LINES 4
 #define MAX_WORDS 24
 #define MAX_CHARS 150

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "src/base/cp.h"
 #include "src/base/mem.h"
 #include "src/base/utf8.h"
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "src/base/cp.h"
 #include "src/base/utf8.h"
 
 void pen_init(struct pen *p, const struct flow *f, const struct history *h)

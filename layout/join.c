@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "src/base/cp.h"
+
 #define TAIL_MAX 48
 
 /* Characters of the line's last (or first) space-delimited word. */

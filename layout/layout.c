@@ -10,6 +10,7 @@
 #include "layout/raster.h"
 #include "layout/turn.h"
 #include "src/base/clock.h"
+#include "src/base/cp.h"
 #include "src/base/mem.h"
 
 #define SCORE_BELIEVED 0.5f

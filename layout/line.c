@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "layout/flow.h"
+#include "src/base/cp.h"
 #include "src/base/utf8.h"
 
 #define MAX_LOOK    48 /* open lines looked at per bucket */

@@ -7,6 +7,7 @@
 
 #include "layout/flow.h"
 #include "layout/raster.h"
+#include "src/base/cp.h"
 
 static bool cp_is_bullet(uint32_t cp)
 {

@@ -11,6 +11,7 @@
 #include <tesseract/capi.h>
 
 #include "layout/ocr_parts.h"
+#include "src/base/cp.h"
 #include "src/base/mem.h"
 #include "src/base/utf8.h"
 
@@ -62,22 +63,9 @@ struct sink {
     bool failed;
 };
 
-static bool is_kana_or_han(uint32_t c)
-{
-    return (c >= 0x2E80 && c <= 0x30FF) || (c >= 0x3400 && c <= 0x9FFF) ||
-           (c >= 0xF900 && c <= 0xFAFF) || (c >= 0xFF00 && c <= 0xFF60) ||
-           (c >= 0x20000 && c <= 0x3FFFF);
-}
-
-static bool is_hangul(uint32_t c)
-{
-    return (c >= 0xAC00 && c <= 0xD7AF) || (c >= 0x1100 && c <= 0x11FF) ||
-           (c >= 0x3130 && c <= 0x318F);
-}
-
 static bool is_wide(uint32_t c)
 {
-    return is_kana_or_han(c) || is_hangul(c);
+    return cp_is_wide(c) || cp_is_hangul(c);
 }
 
 static bool is_residue(uint32_t c)
@@ -402,8 +390,7 @@ static void emit_word(struct sink *s, const struct line *l, const struct word *w
 /* Between Han and Kana only a drawn gap is a space. */
 static bool space_between(const struct line *l, const struct word *a, const struct word *b)
 {
-    const bool solid =
-        l->angle == 0 && is_kana_or_han(a->cp[a->n_cp - 1]) && is_kana_or_han(b->cp[0]);
+    const bool solid = l->angle == 0 && cp_is_wide(a->cp[a->n_cp - 1]) && cp_is_wide(b->cp[0]);
     return b->space_before && !(solid && b->x0 - a->x1 < CJK_GAP * l->size);
 }
 

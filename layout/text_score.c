@@ -8,6 +8,7 @@
 #include "layout/flow.h"
 #include "layout/layout.h"
 #include "layout/raster.h"
+#include "src/base/cp.h"
 
 struct tally {
     int n;       /* visible code points */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "layout/flow.h"
+#include "src/base/cp.h"
 #include "src/base/mem.h"
 
 int page_text_angle(const struct page *p)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "layout/flow.h"
+#include "src/base/cp.h"
 
 #define LINK_BANDS 64
 #define BAND_LINKS 48

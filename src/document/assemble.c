@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "src/base/buf.h"
+#include "src/base/cp.h"
 #include "src/base/mem.h"
 #include "src/base/utf8.h"
 #include "src/document/restyle.h"
@@ -252,11 +253,12 @@ static void add_continuation(struct buf *b, const char *text)
     if (b->n > 1 && b->data[b->n - 1] == '-' && text[0] >= 'a' && text[0] <= 'z') {
         buf_cut(b, b->n - 1);
     } else if (b->n > 0) {
-        uint32_t cp;
+        uint32_t cp = 0;
         const size_t n = strlen(text);
-        const int used = n ? utf8_decode(text, n, &cp) : 0;
-        const bool cjk = used >= 3 && cp >= 0x3000 && cp < 0xa000;
-        if (!cjk) {
+        if (n > 0) {
+            utf8_decode(text, n, &cp);
+        }
+        if (!cp_is_wide(cp)) {
             buf_add_char(b, ' ');
         }
     }
