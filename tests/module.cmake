@@ -25,7 +25,8 @@ function(galley_fuzz name)
     target_link_libraries(${name} PRIVATE ${F_DEPS})
 endfunction()
 
-foreach(part base kernels format vision layout model spec engine document cli quality damaged lint fuzz)
+foreach(part base kernels format vision layout model spec engine document cli quality damaged lint
+        fuzz bench)
     if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/${part}/module.cmake)
         include(tests/${part}/module.cmake)
     endif()
