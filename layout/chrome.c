@@ -150,6 +150,19 @@ static int line_outward_bottom(const void *a, const void *b)
     return line_outward_top(b, a);
 }
 
+/* Pieces of one baseline go together: "Chapter ... 7".  A number alone says so only where it
+ * stands on page after page: heads change with the chapter, the place of the number does not. */
+static bool goes_with(const struct flow *f, const struct history *h, const struct line *l,
+                      const struct line *mark, bool top)
+{
+    if (mark->role == LINE_BODY || fabsf(l->baseline - mark->baseline) >= 1 ||
+        l->size >= 1.1f * mark->size) {
+        return false;
+    }
+    return mark->role != LINE_NUMBER ||
+           (line_repeats(h, f->page, mark, top) && gap_inward(f, l, top) > 0.9f * l->size);
+}
+
 static void band_mark(struct flow *f, const struct history *h, bool top)
 {
     const struct page *p = f->page;
@@ -168,13 +181,12 @@ static void band_mark(struct flow *f, const struct history *h, bool top)
             list[i]->role = (uint8_t)role_of(f, h, list[i], top);
         }
     }
-    /* Pieces of one baseline go together: "Chapter ... 7". */
     for (int i = 0; i < n; i++) {
-        for (int k = 0; k < n; k++) {
-            if (list[i]->role == LINE_BODY && list[k]->role != LINE_BODY &&
-                fabsf(list[i]->baseline - list[k]->baseline) < 1 &&
-                list[i]->size < 1.1f * list[k]->size && list[k]->role != LINE_NUMBER) {
-                list[i]->role = page_number_of(list[i]->text) >= 0 ? LINE_NUMBER : list[k]->role;
+        for (int k = 0; k < n && list[i]->role == LINE_BODY; k++) {
+            if (goes_with(f, h, list[i], list[k], top)) {
+                list[i]->role = page_number_of(list[i]->text) >= 0 ? LINE_NUMBER
+                                : top                              ? LINE_HEADER
+                                                                   : LINE_FOOTER;
             }
         }
     }

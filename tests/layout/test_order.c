@@ -213,6 +213,36 @@ static void case_turned_pages(void)
     }
 }
 
+/* The heads differ on every page; the number beside them keeps its place. */
+static void case_heads_beside_numbers(void)
+{
+    static const char *const heads[] = { "Chapter 1: Type", "Chapter 2: Paper", "Index" };
+    struct layout *l = NULL;
+    struct galley_err err = { 0 };
+    T_OK(layout_open(&l, NULL, NULL, &err) == GALLEY_OK);
+    struct builder pages[3];
+    for (int i = 0; i < 3; i++) {
+        char number[16];
+        pages[i] = builder_new(595, 842);
+        pages[i].page->index = i;
+        snprintf(number, sizeof(number), "%d", i + 1);
+        builder_line(&pages[i], 60, 40, 10, heads[i]);
+        builder_line(&pages[i], 514, 40, 10, number);
+        builder_para(&pages[i], 60, 100, 460, 10, true, builder_prose);
+        layout_see(l, pages[i].page, 3);
+    }
+    for (int i = 0; i < 3; i++) {
+        struct page_layout *out = NULL;
+        T_OK(layout_page(l, pages[i].page, &out, &err) == GALLEY_OK);
+        T_EQ(out->n_regions, 3);
+        T_EQ(out->regions[0].kind, REGION_PAGE_HEADER);
+        T_EQ(out->regions[1].kind, REGION_PAGE_NUMBER);
+        page_layout_free(out);
+        page_free(pages[i].page);
+    }
+    layout_close(l);
+}
+
 static void case_running_heads_over_pages(void)
 {
     struct layout *l = NULL;
@@ -261,6 +291,7 @@ static const struct t_case cases[] = {
     { "figure_and_captions", case_figure_and_captions },
     { "rotated_margin_is_no_text", case_rotated_margin_is_no_text },
     { "turned_pages", case_turned_pages },
+    { "heads_beside_numbers", case_heads_beside_numbers },
     { "running_heads_over_pages", case_running_heads_over_pages },
 };
 
