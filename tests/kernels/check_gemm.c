@@ -131,6 +131,8 @@ static void check_problem(struct devices *ds, struct problem p)
     problem_free(&p);
 }
 
+#define WIDENED 67 /* rows: 16-bit weights are widened first on every CPU (kernels/cpu.c) */
+
 static void test_rows(void)
 {
     struct devices ds = devices_open();
@@ -159,6 +161,11 @@ static void test_columns(void)
                                                  .type = (enum dtype)((int)i % DTYPE_COUNT),
                                                  .bias = true });
         }
+        check_problem(&ds, (struct problem){ .rows = WIDENED,
+                                             .n_out = n_out[i],
+                                             .n_in = 1 + (int)i,
+                                             .type = (enum dtype)((int)i % DTYPE_COUNT),
+                                             .bias = true });
     }
     devices_close(&ds);
 }
@@ -169,11 +176,11 @@ static void test_depth(void)
     static const int n_in[] = { GEMM_KC - 1, GEMM_KC, GEMM_KC + 1, 2 * GEMM_KC + 37 };
     struct devices ds = devices_open();
     for (size_t i = 0; i < COUNT(n_in); i++) {
-        for (int type = 0; type < DTYPE_COUNT; type++) {
-            check_problem(&ds, (struct problem){ .rows = 29,
+        for (int k = 0; k < 2 * DTYPE_COUNT; k++) {
+            check_problem(&ds, (struct problem){ .rows = k % 2 ? WIDENED : 29,
                                                  .n_out = 70,
                                                  .n_in = n_in[i],
-                                                 .type = (enum dtype)type,
+                                                 .type = (enum dtype)(k / 2),
                                                  .bias = true });
         }
     }
