@@ -211,5 +211,11 @@ int main(int argc, char **argv)
             return code;
         }
     }
+    struct stat st;
+    if (stat(word, &st) == 0) {
+        return usage_error("convert",
+                           "there is no command \"%s\"; to read that file: galley convert %s", word,
+                           word);
+    }
     return usage_error("", "there is no command \"%s\"", word);
 }

@@ -9,9 +9,9 @@
 #include "src/base/mem.h"
 #include "src/base/utf8.h"
 #include "src/document/restyle.h"
+#include "src/document/trust.h"
 
 #define PAGE_TEXT_MAX   (64u << 20)
-#define DOUBT_TOKENS    4 /* fewer say too little */
 #define LOW_DRAFT_SCORE 0.5f
 #define LOW_LOGPROB     (-1.2)
 
@@ -64,28 +64,13 @@ static void add_separator(struct buf *b, const struct region *r, const struct pi
     buf_add(b, plain + from, (size_t)(to - from));
 }
 
-/* A part as it counts: the model's text, or its draft where the model failed. */
-static const char *piece_text(const struct piece *p, bool *kept_draft)
-{
-    *kept_draft = false;
-    const bool empty = !p->text || trimmed_length(p->text) == 0;
-    const bool lost = p->finish == FINISH_REPETITION || p->finish == FINISH_FAILED ||
-                      p->finish == FINISH_LENGTH || p->finish == FINISH_CANCELLED || empty;
-    if (lost && p->draft && p->draft[0]) {
-        *kept_draft = true;
-        return p->draft;
-    }
-    return p->text ? p->text : "";
-}
-
 static char *join_pieces(const struct region *r, const struct region_plan *plan)
 {
     struct buf b;
     buf_init(&b, PAGE_TEXT_MAX);
     for (int i = 0; i < plan->n_pieces; i++) {
         const struct piece *p = &plan->pieces[i];
-        bool kept;
-        const char *text = piece_text(p, &kept);
+        const char *text = trust_piece(p, r->kind, plan).text;
         if (p->with_header) {
             text = without_header(text);
         }
@@ -140,55 +125,19 @@ static char *region_text(const struct region *r, const struct region_plan *plan)
     return out;
 }
 
-/* A relaxed rule takes tokens one by one and would swallow a text that stands elsewhere; over a
- * whole part the difference is plain (docs/verification.md). */
-static bool doubted(const struct region_plan *plan)
-{
-    for (int i = 0; i < plan->n_pieces; i++) {
-        const struct piece *p = &plan->pieces[i];
-        if (p->draft && p->n_output >= DOUBT_TOKENS && p->mean_logprob < plan->doubt_logprob &&
-            plan->doubt_logprob < 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The worst that happened to a region's parts, with the sentence that says so. */
+/* The last thing that went wrong with a region's parts, with the sentence that says so. */
 static void judge(struct galley_region *g, const struct region *r, const struct region_plan *plan)
 {
     g->status = GALLEY_PAGE_OK;
     g->reason = "";
     bool drafted = false;
     for (int i = 0; i < plan->n_pieces; i++) {
-        const struct piece *p = &plan->pieces[i];
-        bool kept;
-        const char *text = piece_text(p, &kept);
-        drafted = drafted || p->draft;
-        if (p->finish == FINISH_REPETITION) {
-            g->status = GALLEY_PAGE_REPETITION;
-            g->reason = kept ? "the model fell into a loop; the draft was kept"
-                             : "the model fell into a loop; the text ends after its first round";
-        } else if (p->finish == FINISH_LENGTH) {
-            g->status = GALLEY_PAGE_TRUNCATED;
-            g->reason = kept ? "the model reached its token limit; the draft was kept"
-                             : "the model reached its token limit";
-        } else if (p->finish == FINISH_FAILED) {
-            g->status = GALLEY_PAGE_CORRUPT;
-            g->reason = p->error ? p->error : "the model failed";
-        } else if (p->finish == FINISH_CANCELLED) {
-            g->status = GALLEY_PAGE_CANCELLED;
-            g->reason = "cancelled";
-        } else if (kept || trimmed_length(text) == 0) {
-            g->status = GALLEY_PAGE_LOW_CONFIDENCE;
-            g->reason =
-                kept ? "the model wrote nothing; the draft was kept" : "the model wrote nothing";
+        const struct verdict v = trust_piece(&plan->pieces[i], r->kind, plan);
+        drafted = drafted || plan->pieces[i].draft;
+        if (v.status != GALLEY_PAGE_OK) {
+            g->status = v.status;
+            g->reason = v.reason;
         }
-    }
-    if (g->status == GALLEY_PAGE_OK && doubted(plan)) {
-        g->status = GALLEY_PAGE_LOW_CONFIDENCE;
-        g->reason = "the model does not see this text in the picture";
-        return;
     }
     const bool weak = r->draft.source == DRAFT_OCR && r->draft.score < LOW_DRAFT_SCORE;
     if (g->status == GALLEY_PAGE_OK && (weak || !drafted) && g->logprob < LOW_LOGPROB) {

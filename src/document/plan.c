@@ -37,7 +37,8 @@ static const char *refusal(const struct region *r, const struct card *card)
         return r->kind == REGION_FORMULA ? "the model's card does not name formulas"
                                          : "the model's card does not name this kind of region";
     }
-    if (!card->inline_markup && r->draft.plain && r->draft.plain[0] == '<') {
+    const bool html = r->kind == REGION_TABLE && r->draft.plain && r->draft.plain[0] == '<';
+    if (html && !card->inline_markup) {
         return "the model's card names no tables with merged cells";
     }
     const uint32_t foreign = r->draft.plain ? script_bits(r->draft.plain) & ~card->scripts : 0;
