@@ -130,17 +130,15 @@ static void judge(struct galley_region *g, const struct region *r, const struct 
 {
     g->status = GALLEY_PAGE_OK;
     g->reason = "";
-    bool drafted = false;
     for (int i = 0; i < plan->n_pieces; i++) {
         const struct verdict v = trust_piece(&plan->pieces[i], r->kind, plan);
-        drafted = drafted || plan->pieces[i].draft;
         if (v.status != GALLEY_PAGE_OK) {
             g->status = v.status;
             g->reason = v.reason;
         }
     }
     const bool weak = r->draft.source == DRAFT_OCR && r->draft.score < LOW_DRAFT_SCORE;
-    if (g->status == GALLEY_PAGE_OK && (weak || !drafted) && g->logprob < LOW_LOGPROB) {
+    if (g->status == GALLEY_PAGE_OK && (weak || !is_drafted(plan)) && g->logprob < LOW_LOGPROB) {
         g->status = GALLEY_PAGE_LOW_CONFIDENCE;
         g->reason = "model and recogniser are both unsure of this text";
     }

@@ -353,13 +353,16 @@ static void see_neighbours(struct job *j)
     if (j->n_wanted == 0 || j->n_wanted > SEE_AHEAD || j->source.n_pages < 2) {
         return;
     }
-    const int first = j->wanted[0], last = j->wanted[j->n_wanted - 1];
-    for (int i = first - SEE_AHEAD; i <= last + SEE_AHEAD && !stopped(j); i++) {
-        struct page *page;
-        if (i >= 0 && i < j->source.n_pages &&
-            source_page_text(&j->source, i, &page, NULL) == GALLEY_OK) {
-            layout_see(j->layout, page, j->source.n_pages);
-            page_free(page);
+    int next = 0; /* ascending, each page once, and none far from a wanted one */
+    for (int k = 0; k < j->n_wanted; k++) {
+        const int from = j->wanted[k] - SEE_AHEAD, to = j->wanted[k] + SEE_AHEAD;
+        next = next < from ? from : next;
+        for (; next <= to && next < j->source.n_pages && !stopped(j); next++) {
+            struct page *page;
+            if (source_page_text(&j->source, next, &page, NULL) == GALLEY_OK) {
+                layout_see(j->layout, page, j->source.n_pages);
+                page_free(page);
+            }
         }
     }
 }
