@@ -21,6 +21,13 @@ struct tile {
     size_t o_ld; /* head_dim rounded up to whole vectors */
 };
 
+/* The plain types keep their place in both enumerations. */
+static enum dtype dense_of(enum kv_type t)
+{
+    assert(t <= KV_BF16);
+    return (enum dtype)t;
+}
+
 static struct tile tile_begin(const struct cpu_kernels *k, struct cpu_scratch *s, int n,
                               int head_dim)
 {
@@ -231,20 +238,20 @@ static void block_load(const struct paged_job *j, struct cpu_scratch *s, int32_t
     const struct attn_paged_args *a = j->a;
     const size_t n = (size_t)KV_BLOCK * (size_t)a->head_dim;
     const size_t at = ((size_t)block * (size_t)a->n_kv_head + (size_t)kv_head) * n;
-    if (a->kv_dtype == DTYPE_F32) {
+    if (a->kv_type == KV_F32) {
         *k = (const float *)a->k_cache + at;
         *v = (const float *)a->v_cache + at;
         return;
     }
-    j->c->k.widen(s->k, (const char *)a->k_cache + 2 * at, a->kv_dtype, n);
-    j->c->k.widen(s->v, (const char *)a->v_cache + 2 * at, a->kv_dtype, n);
+    j->c->k.widen(s->k, (const char *)a->k_cache + 2 * at, dense_of(a->kv_type), n);
+    j->c->k.widen(s->v, (const char *)a->v_cache + 2 * at, dense_of(a->kv_type), n);
     *k = s->k;
     *v = s->v;
 }
 
 static void block_prefetch(const struct attn_paged_args *a, int32_t block, int kv_head)
 {
-    const size_t bytes = (size_t)KV_BLOCK * (size_t)a->head_dim * dtype_bytes(a->kv_dtype);
+    const size_t bytes = (size_t)KV_BLOCK * (size_t)a->head_dim * dtype_bytes(dense_of(a->kv_type));
     const size_t at = ((size_t)block * (size_t)a->n_kv_head + (size_t)kv_head) * bytes;
     rows_prefetch((const char *)a->k_cache + at, 0, bytes, 1);
     rows_prefetch((const char *)a->v_cache + at, 0, bytes, 1);
@@ -332,7 +339,7 @@ static void write_piece(void *arg, int i, int i_thread)
     const struct write_job *j = arg;
     const struct kv_write_args *a = j->a;
     const size_t dim = (size_t)a->head_dim, n_kv = (size_t)a->n_kv_head;
-    const size_t size = dtype_bytes(a->kv_dtype);
+    const size_t size = dtype_bytes(dense_of(a->kv_type));
     for (int r = i * j->each; r < a->rows && r < (i + 1) * j->each; r++) {
         if (a->slot[r] < 0) {
             continue;
@@ -341,9 +348,9 @@ static void write_piece(void *arg, int i, int i_thread)
         for (size_t h = 0; h < n_kv; h++) {
             const size_t base = (block * n_kv + h) * KV_BLOCK * dim;
             const size_t from = (size_t)r * a->ld + h * dim;
-            narrow_strided((char *)a->k_cache + (base + at) * size, KV_BLOCK, a->kv_dtype,
+            narrow_strided((char *)a->k_cache + (base + at) * size, KV_BLOCK, dense_of(a->kv_type),
                            a->k + from, dim);
-            narrow_strided((char *)a->v_cache + (base + at * dim) * size, 1, a->kv_dtype,
+            narrow_strided((char *)a->v_cache + (base + at * dim) * size, 1, dense_of(a->kv_type),
                            a->v + from, dim);
         }
     }

@@ -26,14 +26,17 @@ struct linear; /* a weight matrix in the device's own layout, owned by the devic
 
 enum act { ACT_SILU, ACT_GELU_ERF, ACT_GELU_TANH, ACT_QUICK_GELU };
 
-/* Rotary embedding, half-split pairs (i, i + head_dim/2), in place.
- * x: [rows][n_head][head_dim] with ld floats from row to row;
- * cos, sin: [rows][head_dim / 2], already expanded per pair (rope.h makes them). */
+/* Rotary embedding in place.  x: [rows][n_head][head_dim] with ld floats from row to row.  The
+ * first rot_dim elements of each head turn (0: all of head_dim), the rest stays.  Pair i is
+ * (i, i + rot_dim/2), or (2i, 2i + 1) when `pairs`.
+ * cos, sin: [rows][rot_dim / 2], already expanded per pair (rope_table makes them). */
 struct rope_args {
     float *x;
     size_t ld;
     const float *cos, *sin;
     int rows, n_head, head_dim;
+    int rot_dim;
+    bool pairs;
 };
 
 #define ATTN_HEAD_DIM_MAX 512 /* the scratch of a thread is sized by it */
@@ -52,15 +55,31 @@ struct attn_seg_args {
     float scale;
 };
 
+/* How keys and values are kept.  Attention always reads the stored form, also for rows of the
+ * same step, so that chunking a prompt changes no bit. */
+enum kv_type {
+    KV_F32,
+    KV_F16,
+    KV_BF16,
+    KV_Q8,  /* int8 codes with one f32 scale per token and head, k and v each */
+    KV_FP8, /* E4M3 (OCP, no infinity, saturating at 448), no scale */
+    KV_TYPE_COUNT
+};
+
+/* Bytes of one block of one of the two arrays (k or v) of one layer, scales included. */
+size_t kv_array_block_bytes(enum kv_type t, int n_kv_head, int head_dim);
+/* "f16" ... as in --kv. */
+const char *kv_type_name(enum kv_type t);
+
 /* Writes k and v rows into the paged cache of one layer.
  * k, v: [rows][n_kv_head][head_dim], ld floats per row.
  * slot[r] = block * KV_BLOCK + offset; a slot below 0 skips the row. */
 struct kv_write_args {
-    /* n_blocks * n_kv_head * KV_BLOCK * head_dim elements of kv_dtype each; a block is
-     * contiguous (copying one copies its tokens), its inside is the device's own: the CPU
-     * keeps k as [n_kv_head][head_dim][KV_BLOCK], v as [n_kv_head][KV_BLOCK][head_dim]. */
+    /* n_blocks * kv_array_block_bytes each; a block is contiguous (copying one copies its tokens),
+     * its inside is the device's own: the CPU keeps k as [n_kv_head][head_dim][KV_BLOCK], v as
+     * [n_kv_head][KV_BLOCK][head_dim], then the scales of KV_Q8 as [n_kv_head][KV_BLOCK]. */
     void *k_cache, *v_cache;
-    enum dtype kv_dtype;
+    enum kv_type kv_type;
     const float *k, *v;
     size_t ld;
     const int32_t *slot;
@@ -80,11 +99,19 @@ struct attn_paged_args {
     const float *q;
     size_t q_ld;
     const void *k_cache, *v_cache;
-    enum dtype kv_dtype;
+    enum kv_type kv_type;
     const int32_t *const *block_table;
     const int32_t *seq, *n_keys;
     int rows, n_head, n_kv_head, head_dim;
     float scale;
+    int window;    /* only the last `window` of these keys are seen; 0: all */
+    float softcap; /* scores become softcap * tanh(score / softcap); 0: as they are */
+    /* Drafts that are trees: row r with tree[r] != 0 sees the keys 0 .. tree_base[r]-1 and, of
+     * the keys tree_base[r] + i, those whose bit i is set (its own included; n_keys is not read).
+     * What it sees counts as adjacent: the bits are those of plain decoding along that path.
+     * NULL: no row is of a tree. */
+    const uint64_t *tree;
+    const int32_t *tree_base;
 };
 
 /* The result of a greedy head over one row of logits. */
@@ -101,8 +128,8 @@ struct dev_ops {
     void *(*alloc)(struct device *d, size_t bytes);
     void (*free)(struct device *d, void *p);
 
-    /* Packs w [n_out][n_in] (f32, f16 or bf16; the packed form keeps the type) and an
-     * optional bias [n_out] (same types; NULL for none).  The source may go away after. */
+    /* Packs w [n_out][n_in] (any dtype; the packed form keeps its values) and an optional bias
+     * [n_out] (dense; NULL for none).  The source may go away after. */
     enum galley_status (*linear_new)(struct device *d, struct linear **out, const struct tensor *w,
                                      const struct tensor *bias, struct galley_err *err);
     void (*linear_free)(struct device *d, struct linear *l);
@@ -110,12 +137,19 @@ struct dev_ops {
     /* y[r][j] = bias[j] + sum over k of x[r][k] w[j][k]; y never overlaps x. */
     void (*matmul)(struct device *d, float *y, size_t y_ld, const struct linear *l, const float *x,
                    size_t x_ld, int rows);
-    /* y may be x in these four.  weight, bias: [dim] f32. */
+    /* y may be x in these.  weight, bias: [dim] f32. */
     void (*rms_norm)(struct device *d, float *y, const float *x, const float *weight, int rows,
                      int dim, float eps);
+    /* RMSNorm of each head by itself, in place: x [rows][n_head][head_dim], ld floats from row to
+     * row; weight: [head_dim]. */
+    void (*head_norm)(struct device *d, float *x, size_t ld, const float *weight, int rows,
+                      int n_head, int head_dim, float eps);
     void (*layer_norm)(struct device *d, float *y, const float *x, const float *weight,
                        const float *bias, int rows, int dim, float eps);
     void (*add)(struct device *d, float *y, const float *x, size_t n); /* y += x */
+    void (*scale)(struct device *d, float *x, size_t n, float by);     /* x *= by */
+    /* x = cap * tanh(x / cap) */
+    void (*softcap)(struct device *d, float *x, size_t n, float cap);
     void (*act)(struct device *d, float *x, size_t n, enum act kind);
     /* y[r][j] = act(gate_up[r][j]) * gate_up[r][n + j]; gate_up: [rows][2 n], y: [rows][n]. */
     void (*gated)(struct device *d, float *y, const float *gate_up, int rows, int n, enum act kind);
@@ -123,7 +157,7 @@ struct dev_ops {
     void (*attn_seg)(struct device *d, const struct attn_seg_args *a);
     void (*kv_write)(struct device *d, const struct kv_write_args *a);
     void (*attn_paged)(struct device *d, const struct attn_paged_args *a);
-    /* y[r] = row ids[r] of table [n_vocab][dim], widened to f32. */
+    /* y[r] = row ids[r] of table [n_vocab][dim] (any dtype), as f32. */
     void (*embed)(struct device *d, float *y, const struct tensor *table, const int32_t *ids,
                   int rows);
     /* top[r] over logits[r][0..n_vocab). */

@@ -6,6 +6,7 @@
 #ifndef GALLEY_VISION_VISION_H
 #define GALLEY_VISION_VISION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,6 +55,24 @@ GALLEY_MUST_USE enum galley_status vit_open(struct vit **out, struct device *dev
                                             struct galley_err *err);
 void vit_close(struct vit *v);
 uint64_t vit_weight_bytes(const struct vit *v);
+
+/* SHA-256 over the tower's configuration and weights: part of every cache key. */
+void vit_hash(const struct vit *v, unsigned char out[32]);
+
+/* Encoding in small pieces, so that other requests' tokens need not wait for a whole image and a
+ * cancel takes effect at once.  A job owns its workspace; one transformer block (or the patch
+ * embedding, or the merger) per call of vit_job_step.  Several jobs may be open, their steps
+ * interleaved, on the device's one thread.  The bits are those of vit_encode. */
+struct vit_job;
+GALLEY_MUST_USE enum galley_status vit_job_new(struct vit_job **out, struct vit *v,
+                                               const float *patches,
+                                               const struct vision_grid *grids, int n,
+                                               struct galley_err *err);
+/* True when the last piece is done and out [sum of vision_n_tokens][out_hidden] is filled. */
+bool vit_job_step(struct vit_job *j, float *out);
+void vit_job_free(struct vit_job *j); /* at any time; NULL is fine */
+/* Bytes a job of these grids holds while it runs: planners add it up. */
+uint64_t vit_job_bytes(const struct hf_vision_config *v, const struct vision_grid *grids, int n);
 
 /* Encodes n images at once (rows of all images share the matmuls; attention never crosses
  * images).  patches: their pixel_values, concatenated.  out: [sum of vision_n_tokens][out_hidden].

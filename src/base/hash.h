@@ -4,7 +4,16 @@
 
 #include <stddef.h>
 
+#define HASH_BYTES     32
 #define HASH_HEX_BYTES 65
+
+/* Piece by piece.  Caller's storage; no deinit needed. */
+struct hash {
+    _Alignas(16) unsigned char state[128]; /* nettle's struct sha256_ctx; its size is asserted */
+};
+void hash_init(struct hash *h);
+void hash_add(struct hash *h, const void *bytes, size_t n);
+void hash_finish(struct hash *h, unsigned char out[HASH_BYTES]);
 
 /* 64 lower-case hex digits and NUL. */
 void hash_sha256_hex(const void *bytes, size_t n, char out[HASH_HEX_BYTES]);

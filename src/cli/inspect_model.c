@@ -55,7 +55,7 @@ static void print_facts(const char *dir, const struct model_facts *f, const stru
            t->hidden, t->n_layers, t->n_head, t->n_kv_head, t->head_dim, t->intermediate,
            t->n_vocab, t->tied ? ", tied head" : "");
     printf("          context %d, rope theta %g, M-RoPE sections %d %d %d\n", t->max_positions,
-           t->rope_theta, t->mrope_section[0], t->mrope_section[1], t->mrope_section[2]);
+           t->rope.theta, t->mrope_section[0], t->mrope_section[1], t->mrope_section[2]);
     printf("vision    hidden %d, blocks %d, heads %d, patch %d, merge %d, window %d px, out %d\n",
            v->hidden, v->depth, v->n_head, v->patch, v->merge, v->window, v->out_hidden);
     printf("pixels    %lld to %lld\n", (long long)f->cfg.pre.min_pixels,

@@ -27,7 +27,7 @@
 static enum galley_status open_kv(struct engine *e, const struct engine_config *cfg,
                                   struct galley_err *err)
 {
-    const struct kv_shape shape = model_kv_shape(e->model);
+    const struct kv_shape shape = model_kv_shape(e->model, KV_F32);
     uint64_t blocks = (uint64_t)e->max_seqs * (SEQ_TOKENS_DEFAULT / KV_BLOCK);
     const uint64_t longest = ((uint64_t)e->cfg.text.max_positions + KV_BLOCK - 1) / KV_BLOCK;
     if (cfg->kv_bytes) {

@@ -33,8 +33,10 @@ static enum galley_status read_family(struct hf_config *c, const cJSON *root, co
     }
     snprintf(c->model_type, sizeof(c->model_type), "%s", type);
     if (strcmp(type, "qwen2_vl") == 0) {
+        c->has_vision = true;
         c->family = HF_QWEN2_VL;
     } else if (strcmp(type, "qwen2_5_vl") == 0) {
+        c->has_vision = true;
         c->family = HF_QWEN2_5_VL;
     } else {
         return hf_refuse(err, where, "model_type", type, "qwen2_vl or qwen2_5_vl");
@@ -169,11 +171,11 @@ static enum galley_status read_rope(struct hf_text_config *t, const cJSON *text,
     if (rc) {
         return rc;
     }
-    t->rope_theta = inner;
-    rc = json_get_number(text, where, "rope_theta", inner == 0, 1, 1e12, &t->rope_theta, err);
-    if (!rc && inner != 0 && inner != t->rope_theta) {
+    t->rope.theta = inner;
+    rc = json_get_number(text, where, "rope_theta", inner == 0, 1, 1e12, &t->rope.theta, err);
+    if (!rc && inner != 0 && inner != t->rope.theta) {
         rc = galley_err_set(err, GALLEY_EMODEL, "%s: \"rope_theta\" is %g here and %g in %s", where,
-                            t->rope_theta, inner, key);
+                            t->rope.theta, inner, key);
     }
     return rc ? rc : read_sections(t, rope, place, err);
 }

@@ -1,8 +1,9 @@
-/* hf_config.h - what a Hugging Face model directory says about its model.
+/* hf_config.h - what a checkpoint says about its model, in Hugging Face's terms.
  *
- * config.json (Qwen2-VL and Qwen2.5-VL families, both the flat layout and the newer
- * text_config / rope_parameters one), preprocessor_config.json or processor_config.json, and
- * generation_config.json; Galley's own card galley.json is card.h's.  Plain values, nothing owned.
+ * From a directory: config.json (flat, or the newer text_config / rope_parameters layout),
+ * preprocessor_config.json or processor_config.json, and generation_config.json; gguf_config.h
+ * fills the same struct from GGUF metadata; Galley's own card galley.json is card.h's.  Plain
+ * values, nothing owned.
  * Every number is range-checked, so that products of them fit 64 bits; a value we cannot honour is
  * refused by name. */
 #ifndef GALLEY_FORMAT_HF_CONFIG_H
@@ -19,14 +20,49 @@
 #define HF_FULLATT_MAX 128
 #define HF_EOS_MAX     8
 
-enum hf_family { HF_QWEN2_VL, HF_QWEN2_5_VL };
+enum hf_family {
+    HF_QWEN2_VL,
+    HF_QWEN2_5_VL,
+    HF_QWEN2,
+    HF_QWEN3,
+    HF_LLAMA, /* 2 and 3 */
+    HF_GEMMA3,
+    HF_FAMILY_COUNT
+};
 
+enum hf_rope_kind {
+    HF_ROPE_PLAIN,
+    HF_ROPE_LINEAR, /* every frequency divided by factor */
+    HF_ROPE_LLAMA3 /* low frequencies divided by factor, with a ramp (factor, low, high, context) */
+};
+
+struct hf_rope {
+    enum hf_rope_kind kind;
+    double theta;
+    double factor, low, high; /* HF_ROPE_LLAMA3: low_freq_factor, high_freq_factor */
+    int original_context;
+};
+
+/* Zero means "not there" in everything optional, so that a family's row sets what it needs. */
 struct hf_text_config {
     int hidden, n_layers, n_head, n_kv_head, head_dim, intermediate, n_vocab;
     int max_positions;
-    double rms_eps, rope_theta;
-    int mrope_section[3]; /* pairs per axis t, h, w; sums to head_dim / 2 */
-    bool tied;            /* lm_head is the embedding table */
+    double rms_eps;
+    struct hf_rope rope;       /* of all layers, or of those that see everything */
+    int mrope_section[3];      /* pairs per axis t, h, w; sums to head_dim / 2; all 0: positions are
+                                  one number */
+    bool rope_pairs;           /* pairs are (2i, 2i + 1): GGUF files of llama's family */
+    struct hf_rope rope_local; /* of sliding layers, when window > 0 */
+    int window;                /* keys a sliding layer sees; 0: no layer slides */
+    int window_pattern;        /* every n-th layer (n - 1, 2n - 1, ...) sees everything */
+    bool qkv_bias, o_bias, mlp_bias;
+    bool qk_norm;       /* RMSNorm of each q and k head before rotation */
+    bool norm_plus_one; /* norm weights are stored less 1 (Gemma's safetensors) */
+    double embed_scale; /* 0: 1 */
+    double query_scale; /* on q . k; 0: 1 / sqrt(head_dim) */
+    double attn_softcap, final_softcap;
+    bool gelu; /* the gate is GELU's tanh form instead of SiLU */
+    bool tied; /* lm_head is the embedding table */
 };
 
 struct hf_vision_config {
@@ -51,6 +87,7 @@ struct hf_config {
     enum hf_family family;
     char model_type[HF_NAME_MAX];
     struct hf_text_config text;
+    bool has_vision; /* else vision, pre and the image tokens are zero */
     struct hf_vision_config vision;
     struct hf_preprocess pre;
     int32_t eos[HF_EOS_MAX];

@@ -23,6 +23,11 @@ GALLEY_MUST_USE enum galley_status tokenizer_open(struct tokenizer **out, const 
 GALLEY_MUST_USE enum galley_status tokenizer_open_memory(struct tokenizer **out, const char *where,
                                                          const char *text, size_t n,
                                                          struct galley_err *err);
+/* From GGUF metadata (tokenizer.ggml.*): byte-level BPE with the known pre-tokenizers, and
+ * SentencePiece's scores ("llama").  g is not needed afterwards. */
+struct gguf;
+GALLEY_MUST_USE enum galley_status tokenizer_open_gguf(struct tokenizer **out, const struct gguf *g,
+                                                       struct galley_err *err);
 void tokenizer_close(struct tokenizer *t);
 
 /* Number of ids: highest id + 1 over vocabulary and added tokens. */
@@ -40,6 +45,10 @@ GALLEY_MUST_USE enum galley_status tokenizer_encode(const struct tokenizer *t, c
  * nothing unless `special`.  Ids out of range add nothing. */
 void tokenizer_decode(const struct tokenizer *t, int32_t id, bool special, struct buf *out);
 bool tokenizer_is_special(const struct tokenizer *t, int32_t id);
+/* Tokens that begin every prompt of this model by themselves (add_bos_token): -1 for none. */
+int32_t tokenizer_bos(const struct tokenizer *t);
+/* Tokens that end a text, as far as the tokenizer's own files say: lends [*n] ids. */
+const int32_t *tokenizer_eos(const struct tokenizer *t, int *n);
 /* -1 when the content is no token. */
 int32_t tokenizer_lookup(const struct tokenizer *t, const char *content);
 

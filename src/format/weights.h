@@ -1,5 +1,6 @@
 /* weights.h - a checkpoint as a table from tensor name to a checked view.
  *
+ * GGUF files are seen through the same table, under Hugging Face's names (gguf_config.h).
  * Opens a Hugging Face directory: model.safetensors, or the shards named by
  * model.safetensors.index.json plus whatever else the shards hold (tensors that the
  * index forgot are real: that is how MTP heads get lost).  Every header, offset and
@@ -13,11 +14,16 @@
 #include "kernels/tensor.h"
 #include "src/base/compiler.h"
 #include "src/base/err.h"
+#include "src/format/hf_config.h"
 
 struct weights;
 
 GALLEY_MUST_USE enum galley_status weights_open(struct weights **out, const char *dir,
                                                 struct galley_err *err);
+/* The tensors of an open GGUF file, renamed; takes g over, also on failure. */
+struct gguf;
+GALLEY_MUST_USE enum galley_status weights_open_gguf(struct weights **out, struct gguf *g,
+                                                     enum hf_family family, struct galley_err *err);
 void weights_close(struct weights *w);
 
 int weights_count(const struct weights *w);
@@ -34,6 +40,9 @@ GALLEY_MUST_USE enum galley_status weights_lookup(struct weights *w, const char 
                                                   const int64_t *shape, const struct tensor **out,
                                                   struct galley_err *err);
 bool weights_has(const struct weights *w, const char *name);
+/* The pages of a tensor that has been packed need not stay in memory: they are dropped from this
+ * process, and read again from the file if somebody looks once more. */
+void weights_release(const struct weights *w, const struct tensor *t);
 /* GALLEY_EMODEL naming the first tensor nobody looked up (a surplus tensor means the
  * config and the file are not of one model).  Tensors whose name starts with a prefix in
  * `ignored` (NULL-terminated list, may be NULL) do not count. */

@@ -149,7 +149,7 @@ static struct live_rows layer_attend(struct model *m, int i, struct kv_pool *kv,
     const size_t hidden = (size_t)m->desc.hidden, hd = (size_t)d->head_dim;
     const size_t n_q = (size_t)d->n_head * hd, n_kv = (size_t)d->n_kv_head * hd;
     const size_t ld = n_q + 2 * n_kv;
-    const enum dtype kv_dtype = kv_pool_shape(kv)->dtype;
+    const enum kv_type kv_type = kv_pool_shape(kv)->type;
     struct live_rows live = { b->n_rows, b->seq, b->n_keys };
 
     ops->rms_norm(m->dev, s->h, s->x, l->attn_norm, b->n_rows, m->desc.hidden,
@@ -165,7 +165,7 @@ static struct live_rows layer_attend(struct model *m, int i, struct kv_pool *kv,
                                            .head_dim = d->head_dim });
     ops->kv_write(m->dev, &(struct kv_write_args){ .k_cache = kv_pool_k(kv, i),
                                                    .v_cache = kv_pool_v(kv, i),
-                                                   .kv_dtype = kv_dtype,
+                                                   .kv_type = kv_type,
                                                    .k = s->qkv + n_q,
                                                    .v = s->qkv + n_q + n_kv,
                                                    .ld = ld,
@@ -182,7 +182,7 @@ static struct live_rows layer_attend(struct model *m, int i, struct kv_pool *kv,
                                                        .q_ld = ld,
                                                        .k_cache = kv_pool_k(kv, i),
                                                        .v_cache = kv_pool_v(kv, i),
-                                                       .kv_dtype = kv_dtype,
+                                                       .kv_type = kv_type,
                                                        .block_table = b->block_table,
                                                        .seq = live.seq,
                                                        .n_keys = live.n_keys,

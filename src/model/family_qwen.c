@@ -38,7 +38,7 @@ void family_qwen_describe(struct model_desc *d, const struct hf_config *cfg)
     d->norm_eps = t->rms_eps;
     d->tied = t->tied;
     d->n_rope = 1;
-    d->rope[0].theta = t->rope_theta;
+    d->rope[0].theta = t->rope.theta;
     for (int a = 0; a < 3; a++) {
         d->rope[0].section[a] = t->mrope_section[a];
     }

@@ -25,7 +25,7 @@ struct kv_pool {
 /* Bytes of one block in one of the two arrays of one layer. */
 static uint64_t array_block_bytes(const struct kv_shape *s)
 {
-    return (uint64_t)s->n_kv_head * KV_BLOCK * (uint64_t)s->head_dim * dtype_bytes(s->dtype);
+    return kv_array_block_bytes(s->type, s->n_kv_head, s->head_dim);
 }
 
 uint64_t kv_block_bytes(const struct kv_shape *shape)
@@ -135,6 +135,24 @@ static void block_drop(struct kv_pool *p, int32_t b)
     }
 }
 
+void kv_block_ref(struct kv_pool *p, int32_t b)
+{
+    assert(b >= 0 && b < p->n_blocks && p->refs[b] > 0);
+    p->refs[b]++;
+    p->n_held++;
+}
+
+void kv_block_unref(struct kv_pool *p, int32_t b)
+{
+    block_drop(p, b);
+}
+
+int kv_block_refs(const struct kv_pool *p, int32_t b)
+{
+    assert(b >= 0 && b < p->n_blocks);
+    return p->refs[b];
+}
+
 /* Room for n entries in the list; doubles, so that decoding does not allocate per block. */
 static bool seq_reserve(struct kv_seq *s, int n)
 {
@@ -168,6 +186,22 @@ bool kv_seq_resize(struct kv_pool *p, struct kv_seq *s, int n_tokens)
     while (s->n_blocks > n_blocks) {
         block_drop(p, s->blocks[--s->n_blocks]);
     }
+    s->n_tokens = n_tokens;
+    return true;
+}
+
+bool kv_seq_share(struct kv_pool *p, struct kv_seq *s, const int32_t *blocks, int n_tokens)
+{
+    assert(s->n_blocks == 0 && n_tokens >= 0 && n_tokens % KV_BLOCK == 0);
+    const int n = n_tokens / KV_BLOCK;
+    if (!seq_reserve(s, n)) {
+        return false;
+    }
+    for (int i = 0; i < n; i++) {
+        kv_block_ref(p, blocks[i]);
+        s->blocks[i] = blocks[i];
+    }
+    s->n_blocks = n;
     s->n_tokens = n_tokens;
     return true;
 }

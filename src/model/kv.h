@@ -17,7 +17,7 @@ struct kv_pool;
 
 struct kv_shape {
     int n_layers, n_kv_head, head_dim;
-    enum dtype dtype; /* DTYPE_F32 now */
+    enum kv_type type;
 };
 
 /* One sequence's table.  Zero is an empty sequence. */
@@ -43,6 +43,13 @@ void *kv_pool_v(const struct kv_pool *p, int layer);
 /* Sets the length to n_tokens: grows by taking blocks, shrinks by giving them back.
  * False when the pool is short; the sequence is then as before. */
 bool kv_seq_resize(struct kv_pool *p, struct kv_seq *s, int n_tokens);
+/* Makes the empty list s begin with blocks that others hold too (a common prefix): n_tokens,
+ * whole blocks.  False without memory for the list. */
+bool kv_seq_share(struct kv_pool *p, struct kv_seq *s, const int32_t *blocks, int n_tokens);
+/* One more, one less holder of a block outside the lists (the prefix cache). */
+void kv_block_ref(struct kv_pool *p, int32_t block);
+void kv_block_unref(struct kv_pool *p, int32_t block);
+int kv_block_refs(const struct kv_pool *p, int32_t block);
 void kv_seq_clear(struct kv_pool *p, struct kv_seq *s); /* gives everything back, frees the list */
 /* Slot of logical index i, for kv_write_args. */
 int32_t kv_seq_slot(const struct kv_seq *s, int i);

@@ -149,10 +149,10 @@ void model_close(struct model *m)
     mem_free(m);
 }
 
-struct kv_shape model_kv_shape(const struct model *m)
+struct kv_shape model_kv_shape(const struct model *m, enum kv_type type)
 {
     const struct layer_desc *l = &m->desc.layers[0];
-    return (struct kv_shape){ m->desc.n_layers, l->n_kv_head, l->head_dim, DTYPE_F32 };
+    return (struct kv_shape){ m->desc.n_layers, l->n_kv_head, l->head_dim, type };
 }
 
 int model_hidden(const struct model *m)

@@ -24,7 +24,8 @@ GALLEY_MUST_USE enum galley_status model_open(struct model **out, struct device 
                                               struct galley_err *err);
 void model_close(struct model *m);
 
-struct kv_shape model_kv_shape(const struct model *m);
+/* The cache this model needs, stored as `type`. */
+struct kv_shape model_kv_shape(const struct model *m, enum kv_type type);
 int model_hidden(const struct model *m);
 int model_n_vocab(const struct model *m);
 uint64_t model_weight_bytes(const struct model *m);
@@ -42,6 +43,8 @@ struct model_batch {
     const int32_t *n_keys;    /* [n_rows] logical index + 1 */
     const int32_t *slot;      /* [n_rows] where this row's k and v go */
     const int32_t *const *block_table;
+    const uint64_t *tree; /* as attn_paged_args; NULL: chains only */
+    const int32_t *tree_base;
     const int32_t *want; /* [n_want] rows whose logits are wanted, ascending */
     int n_want;
     float *logits; /* out: [n_want][n_vocab] */

@@ -26,7 +26,7 @@ static void check_new_text(const struct hf_config *c)
     T_EQ(t->n_vocab, 500);
     T_EQ(t->max_positions, 1024);
     T_NEAR(t->rms_eps, 1e-6, 0);
-    T_NEAR(t->rope_theta, 5000, 0);
+    T_NEAR(t->rope.theta, 5000, 0);
     T_EQ(t->mrope_section[0] * 100 + t->mrope_section[1] * 10 + t->mrope_section[2], 233);
     T_OK(t->tied);
     T_EQ(c->n_eos, 1);

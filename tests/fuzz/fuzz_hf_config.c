@@ -36,7 +36,7 @@ static void check_text(const struct hf_text_config *t)
     CLAIM(t->intermediate > 0 && t->n_kv_head > 0 && t->n_head % t->n_kv_head == 0);
     CLAIM(t->head_dim > 0 && t->head_dim % 2 == 0 && t->head_dim * t->n_head == t->hidden);
     CLAIM(t->mrope_section[0] + t->mrope_section[1] + t->mrope_section[2] == t->head_dim / 2);
-    CLAIM(isfinite(t->rope_theta) && t->rope_theta >= 1 && t->rms_eps > 0);
+    CLAIM(isfinite(t->rope.theta) && t->rope.theta >= 1 && t->rms_eps > 0);
 }
 
 static void check_vision(const struct hf_vision_config *v, const struct hf_text_config *t)

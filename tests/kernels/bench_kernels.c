@@ -287,10 +287,21 @@ static void bench_paged(struct rows_job *j, int rows, int n_keys)
         keys[i] = n_keys - rows + 1 + i;
     }
     const size_t width = HEADS * DIM;
-    j->paged =
-        (struct attn_paged_args){ j->y,      width,  j->w,  width, j->x, j->x + 256 * 32 * 2 * DIM,
-                                  DTYPE_F32, tables, seq,   keys,  rows, HEADS,
-                                  2,         DIM,    0.125f };
+    j->paged = (struct attn_paged_args){ .out = j->y,
+                                         .out_ld = width,
+                                         .q = j->w,
+                                         .q_ld = width,
+                                         .k_cache = j->x,
+                                         .v_cache = j->x + 256 * 32 * 2 * DIM,
+                                         .kv_type = KV_F32,
+                                         .block_table = tables,
+                                         .seq = seq,
+                                         .n_keys = keys,
+                                         .rows = rows,
+                                         .n_head = HEADS,
+                                         .n_kv_head = 2,
+                                         .head_dim = DIM,
+                                         .scale = 0.125f };
     j->rows = rows;
     j->dim = n_keys;
     report("attn_paged", j, run_paged, 4.0 * rows * n_keys * HEADS * DIM,

@@ -139,7 +139,7 @@ static void test_seg(void)
 
 struct paged {
     int n_head, n_kv_head, head_dim;
-    enum dtype type;
+    enum kv_type type;
     float size;
     float *k, *v; /* [N_SEQ][KEYS_MAX][n_kv_head][head_dim], as the cache's type holds them */
     void *k_cache, *v_cache;
@@ -152,12 +152,12 @@ static const int32_t table_a[] = { 9, 2, 14, 0, 7, 5, 11 };
 static const int32_t table_b[] = { 1, 13, 3, 12, 4, 8, 6 };
 static const int32_t *const tables[N_SEQ] = { table_a, table_b };
 
-static void paged_round(float *p, size_t n, enum dtype type)
+static void paged_round(float *p, size_t n, enum kv_type type)
 {
     for (size_t i = 0; i < n; i++) {
-        p[i] = type == DTYPE_F32   ? p[i]
-               : type == DTYPE_F16 ? f16_to_f32(f16_from_f32(p[i]))
-                                   : bf16_to_f32(bf16_from_f32(p[i]));
+        p[i] = type == KV_F32   ? p[i]
+               : type == KV_F16 ? f16_to_f32(f16_from_f32(p[i]))
+                                : bf16_to_f32(bf16_from_f32(p[i]));
     }
 }
 
@@ -168,8 +168,8 @@ static void paged_init(struct paged *p)
     const size_t n_cache = N_BLOCKS * KV_BLOCK * width;
     p->k = mem_array(n, sizeof(float));
     p->v = mem_array(n, sizeof(float));
-    p->k_cache = mem_array(n_cache, dtype_bytes(p->type));
-    p->v_cache = mem_array(n_cache, dtype_bytes(p->type));
+    p->k_cache = mem_array(n_cache, kv_array_block_bytes(p->type, 1, 1) / KV_BLOCK);
+    p->v_cache = mem_array(n_cache, kv_array_block_bytes(p->type, 1, 1) / KV_BLOCK);
     p->q = mem_array((size_t)p->rows * (size_t)(p->n_head * p->head_dim), sizeof(float));
     T_OK(p->k && p->v && p->k_cache && p->v_cache && p->q);
     fill(p->k, n, FILL_RANDOM);
@@ -178,8 +178,9 @@ static void paged_init(struct paged *p)
     for (size_t i = 0; i < (size_t)p->rows * (size_t)(p->n_head * p->head_dim); i++) {
         p->q[i] *= p->size;
     }
-    memset(p->k_cache, 0xff, n_cache * dtype_bytes(p->type)); /* NaNs: none may show */
-    memset(p->v_cache, 0xff, n_cache * dtype_bytes(p->type));
+    memset(p->k_cache, 0xff,
+           n_cache * kv_array_block_bytes(p->type, 1, 1) / KV_BLOCK); /* NaNs: none may show */
+    memset(p->v_cache, 0xff, n_cache * kv_array_block_bytes(p->type, 1, 1) / KV_BLOCK);
 }
 
 /* Writes the keys each sequence has, and no others, with some rows to skip in between. */
@@ -198,7 +199,7 @@ static void paged_write(struct device *d, struct paged *p)
         const size_t at = (size_t)s * KEYS_MAX * width;
         d->ops->kv_write(d, &(struct kv_write_args){ .k_cache = p->k_cache,
                                                      .v_cache = p->v_cache,
-                                                     .kv_dtype = p->type,
+                                                     .kv_type = p->type,
                                                      .k = p->k + at,
                                                      .v = p->v + at,
                                                      .ld = width,
@@ -217,7 +218,7 @@ static struct attn_paged_args paged_args(const struct paged *p, float *out, size
                                      .q_ld = (size_t)(p->n_head * p->head_dim),
                                      .k_cache = p->k_cache,
                                      .v_cache = p->v_cache,
-                                     .kv_dtype = p->type,
+                                     .kv_type = p->type,
                                      .block_table = tables,
                                      .seq = p->seq,
                                      .n_keys = p->n_keys,
@@ -294,12 +295,12 @@ static void check_paged(struct devices *ds, struct paged p)
 static void test_paged(void)
 {
     static const struct paged shapes[] = {
-        { .n_head = 4, .n_kv_head = 2, .head_dim = 64, .type = DTYPE_F32, .size = 1.0f },
-        { .n_head = 7, .n_kv_head = 1, .head_dim = 128, .type = DTYPE_F32, .size = 9.0f },
-        { .n_head = 2, .n_kv_head = 2, .head_dim = 20, .type = DTYPE_F16, .size = 1.0f },
-        { .n_head = 4, .n_kv_head = 2, .head_dim = 80, .type = DTYPE_BF16, .size = 4.0f },
+        { .n_head = 4, .n_kv_head = 2, .head_dim = 64, .type = KV_F32, .size = 1.0f },
+        { .n_head = 7, .n_kv_head = 1, .head_dim = 128, .type = KV_F32, .size = 9.0f },
+        { .n_head = 2, .n_kv_head = 2, .head_dim = 20, .type = KV_F16, .size = 1.0f },
+        { .n_head = 4, .n_kv_head = 2, .head_dim = 80, .type = KV_BF16, .size = 4.0f },
         /* more heads in a group than one tile holds */
-        { .n_head = 33, .n_kv_head = 1, .head_dim = 512, .type = DTYPE_F32, .size = 1.0f },
+        { .n_head = 33, .n_kv_head = 1, .head_dim = 512, .type = KV_F32, .size = 1.0f },
     };
     struct devices ds = devices_open();
     for (size_t i = 0; i < COUNT(shapes); i++) {

@@ -137,7 +137,7 @@ static void test_rows(void)
 {
     struct devices ds = devices_open();
     for (size_t i = 0; i < COUNT(check_rows); i++) {
-        for (int type = 0; type < DTYPE_COUNT; type++) {
+        for (int type = 0; type < DTYPE_N_DENSE; type++) {
             check_problem(&ds, (struct problem){ .rows = check_rows[i],
                                                  .n_out = 77,
                                                  .n_in = 65,
@@ -158,13 +158,13 @@ static void test_columns(void)
             check_problem(&ds, (struct problem){ .rows = rows,
                                                  .n_out = n_out[i],
                                                  .n_in = 1 + (int)i,
-                                                 .type = (enum dtype)((int)i % DTYPE_COUNT),
+                                                 .type = (enum dtype)((int)i % DTYPE_N_DENSE),
                                                  .bias = true });
         }
         check_problem(&ds, (struct problem){ .rows = WIDENED,
                                              .n_out = n_out[i],
                                              .n_in = 1 + (int)i,
-                                             .type = (enum dtype)((int)i % DTYPE_COUNT),
+                                             .type = (enum dtype)((int)i % DTYPE_N_DENSE),
                                              .bias = true });
     }
     devices_close(&ds);
@@ -176,7 +176,7 @@ static void test_depth(void)
     static const int n_in[] = { GEMM_KC - 1, GEMM_KC, GEMM_KC + 1, 2 * GEMM_KC + 37 };
     struct devices ds = devices_open();
     for (size_t i = 0; i < COUNT(n_in); i++) {
-        for (int k = 0; k < 2 * DTYPE_COUNT; k++) {
+        for (int k = 0; k < 2 * DTYPE_N_DENSE; k++) {
             check_problem(&ds, (struct problem){ .rows = k % 2 ? WIDENED : 29,
                                                  .n_out = 70,
                                                  .n_in = n_in[i],
@@ -191,7 +191,7 @@ static void test_extremes(void)
 {
     struct devices ds = devices_open();
     for (int kind = 0; kind < FILL_COUNT; kind++) {
-        for (int type = 0; type < DTYPE_COUNT; type++) {
+        for (int type = 0; type < DTYPE_N_DENSE; type++) {
             check_problem(&ds, (struct problem){ .rows = 5,
                                                  .n_out = 34,
                                                  .n_in = 40,

@@ -231,7 +231,13 @@ static void check_rope(struct devices *ds, int rows, int n_head, int head_dim)
         for (int r = 0; r < rows; r++) {
             memcpy(g->p + (size_t)r * ld, x + (size_t)r * ld, width * sizeof(float));
         }
-        const struct rope_args a = { g->p, ld, c, s, rows, n_head, head_dim };
+        const struct rope_args a = { .x = g->p,
+                                     .ld = ld,
+                                     .cos = c,
+                                     .sin = s,
+                                     .rows = rows,
+                                     .n_head = n_head,
+                                     .head_dim = head_dim };
         ds->d[i]->ops->rope(ds->d[i], &a);
         guard_check(g, ld, width, ds->d[i]->ops->name);
         bytes_same(g->p, first.p, n, ds->d[i]->ops->name);
@@ -334,7 +340,7 @@ static void test_embed(void)
     }
     struct guarded y = guard_new(COUNT(ids) * DIM);
     for (int i = 0; i < ds.n; i++) {
-        for (int type = 0; type < DTYPE_COUNT; type++) {
+        for (int type = 0; type < DTYPE_N_DENSE; type++) {
             const void *data = type == DTYPE_F32 ? (const void *)wide : (const char *)half + 1;
             const struct tensor t = { (enum dtype)type, 2, { VOCAB, DIM }, data };
             guard_reset(&y);

@@ -24,7 +24,7 @@ struct piece {
 
 static inline struct kv_pool *pool_for(const struct checkpoint *c, int n_blocks)
 {
-    const struct kv_shape shape = model_kv_shape(c->model);
+    const struct kv_shape shape = model_kv_shape(c->model, KV_F32);
     struct galley_err err = { 0 };
     struct kv_pool *p = NULL;
     if (kv_pool_open(&p, c->dev, &shape, n_blocks, &err)) {

@@ -17,7 +17,7 @@ static void plain_free(struct device *d, void *p)
 
 static const struct dev_ops plain_ops = { .alloc = plain_alloc, .free = plain_free };
 static struct device plain = { &plain_ops };
-static const struct kv_shape shape = { 3, 2, 8, DTYPE_F32 };
+static const struct kv_shape shape = { 3, 2, 8, KV_F32 };
 
 static struct kv_pool *pool_of(int n_blocks)
 {

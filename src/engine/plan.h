@@ -1,0 +1,47 @@
+/* plan.h - what a model will take, from its headers alone.  Pure, except for roofline.h's numbers
+ * which the caller hands in.
+ *
+ * Everything the engine will allocate is counted before it is: packed weights, the embedding table
+ * in place, KV per token and sequence, the step's scratch and logits, the vision tower's workspace
+ * for the largest image.  engine_open uses the same numbers that `galley inspect --plan` prints. */
+#ifndef GALLEY_ENGINE_PLAN_H
+#define GALLEY_ENGINE_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/device.h"
+#include "src/base/compiler.h"
+#include "src/base/err.h"
+#include "src/format/checkpoint.h"
+
+struct plan_request {
+    int context;  /* tokens per sequence; 0: the model's limit, at most what fits */
+    int max_seqs; /* 0: 16 */
+    int max_rows; /* 0: 512 */
+    enum kv_type kv_type;
+    uint64_t kv_bytes;     /* 0: context * max_seqs tokens, less when memory is short */
+    uint64_t memory_bytes; /* the most all of it may take */
+    int64_t max_pixels;    /* largest image; 0: the preprocessor's */
+};
+
+struct plan {
+    uint64_t language_bytes, vision_bytes; /* weights as packed */
+    uint64_t embed_bytes;                  /* table read in place from the file (page cache) */
+    uint64_t kv_token_bytes, kv_bytes;
+    uint64_t step_bytes;       /* scratch, batch arrays, logits of the largest step */
+    uint64_t vision_job_bytes; /* workspace of the largest image */
+    uint64_t total_bytes;      /* all but embed_bytes */
+    int context, max_seqs, max_rows, n_blocks; /* as granted */
+    int fit_context;                           /* longest context of max_seqs sequences that fits */
+    int fit_seqs;                              /* most sequences of `context` tokens that fit */
+    double flops_per_row;                      /* of the language model at context 0 */
+    double bytes_per_step;                     /* weights read by one step */
+};
+
+/* GALLEY_ELIMIT with the numbers when even one sequence of `context` tokens does not fit:
+ * "weights need 4.1 GB, KV 1.2 GB, ...: 5.9 GB, there are 4.0". */
+GALLEY_MUST_USE enum galley_status plan_make(struct plan *out, const struct checkpoint *c,
+                                             const struct plan_request *r, struct galley_err *err);
+
+#endif
