@@ -1,4 +1,5 @@
-set(kernels_sources kernels/cpu.c kernels/cpu_attn.c kernels/cpu_gemm.c kernels/cpu_ops.c kernels/kv_type.c kernels/scratch.c
+set(kernels_sources kernels/cpu.c kernels/cpu_attn.c kernels/cpu_gemm.c kernels/cpu_ops.c
+    kernels/kv_type.c kernels/scratch.c
     kernels/ref/act.c kernels/ref/attn.c kernels/ref/gemm.c kernels/ref/norm.c
     kernels/ref/ref_math.c kernels/ref/rope.c kernels/ref/top1.c kernels/ref/widen.c)
 

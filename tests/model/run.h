@@ -2,7 +2,7 @@
 #ifndef GALLEY_TESTS_MODEL_RUN_H
 #define GALLEY_TESTS_MODEL_RUN_H
 
-#include "tests/checkpoint.h"
+#include "tests/toy_checkpoint.h"
 
 #define PROMPT_MAX 512 /* tokens, generated ones included */
 #define PIECES_MAX 8

@@ -1,5 +1,5 @@
 /* test_prep.c - sizes, resampling, patches and positions against Pillow and Hugging Face. */
-#include "tests/checkpoint.h"
+#include "tests/toy_checkpoint.h"
 
 /* Limits and patch shape of the official models. */
 static struct hf_config config_official(void)

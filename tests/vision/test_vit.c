@@ -1,5 +1,5 @@
 /* test_vit.c - the tower against Hugging Face, on every instruction set. */
-#include "tests/checkpoint.h"
+#include "tests/toy_checkpoint.h"
 
 static const char *const tiny_images[] = { "list", "par", "table" };
 

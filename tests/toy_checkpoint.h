@@ -1,4 +1,4 @@
-/* checkpoint.h - a model directory opened whole, for the tests of vision and model. */
+/* toy_checkpoint.h - a model directory opened whole, for the tests of vision and model. */
 #ifndef GALLEY_TESTS_CHECKPOINT_H
 #define GALLEY_TESTS_CHECKPOINT_H
 

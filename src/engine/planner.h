@@ -1,11 +1,11 @@
-/* plan.h - what a model will take, from its headers alone.  Pure, except for roofline.h's numbers
+/* planner.h - what a model will take, from its headers alone.  Pure, except for roofline.h's numbers
  * which the caller hands in.
  *
  * Everything the engine will allocate is counted before it is: packed weights, the embedding table
  * in place, KV per token and sequence, the step's scratch and logits, the vision tower's workspace
  * for the largest image.  engine_open uses the same numbers that `galley inspect --plan` prints. */
-#ifndef GALLEY_ENGINE_PLAN_H
-#define GALLEY_ENGINE_PLAN_H
+#ifndef GALLEY_ENGINE_PLANNER_H
+#define GALLEY_ENGINE_PLANNER_H
 
 #include <stdbool.h>
 #include <stdint.h>
