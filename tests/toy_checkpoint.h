@@ -18,7 +18,7 @@ static const char *const isa_names[] = { "ref", "avx2", "avx512" };
 static const char *const hf_cases[] = { "q25_gqa", "q25_mha", "q25_official", "q25_text",
                                         "q2_full" };
 
-struct checkpoint {
+struct toy_checkpoint {
     struct device *dev;
     struct hf_config cfg;
     struct weights *w;
@@ -41,9 +41,9 @@ static inline struct device *device_for(const char *isa, int n_threads)
     return dev;
 }
 
-static inline struct checkpoint checkpoint_open(const char *dir, struct device *dev)
+static inline struct toy_checkpoint checkpoint_open(const char *dir, struct device *dev)
 {
-    struct checkpoint c = { .dev = dev };
+    struct toy_checkpoint c = { .dev = dev };
     struct galley_err err = { 0 };
     if (hf_config_read(&c.cfg, dir, &err) || weights_open(&c.w, dir, &err) ||
         vit_open(&c.vit, dev, &c.cfg, c.w, &err) || model_open(&c.model, dev, &c.cfg, c.w, &err) ||
@@ -53,7 +53,7 @@ static inline struct checkpoint checkpoint_open(const char *dir, struct device *
     return c;
 }
 
-static inline void checkpoint_close(struct checkpoint *c)
+static inline void checkpoint_close(struct toy_checkpoint *c)
 {
     model_close(c->model);
     vit_close(c->vit);
@@ -118,7 +118,7 @@ static inline struct patches patches_of_case(const char *dir, int n, const struc
     return p;
 }
 
-static inline float *patches_encode(const struct checkpoint *c, const struct patches *p)
+static inline float *patches_encode(const struct toy_checkpoint *c, const struct patches *p)
 {
     struct galley_err err = { 0 };
     float *out = mem_many(float, (size_t)p->n_tokens *(size_t)c->cfg.vision.out_hidden);

@@ -1,5 +1,4 @@
-/* planner.h - what a model will take, from its headers alone.  Pure, except for roofline.h's numbers
- * which the caller hands in.
+/* planner.h - what a model will take, from its headers alone.  Pure.
  *
  * Everything the engine will allocate is counted before it is: packed weights, the embedding table
  * in place, KV per token and sequence, the step's scratch and logits, the vision tower's workspace

@@ -22,7 +22,7 @@ struct piece {
     float *logits; /* [prompt][n_vocab], every row's at its index */
 };
 
-static inline struct kv_pool *pool_for(const struct checkpoint *c, int n_blocks)
+static inline struct kv_pool *pool_for(const struct toy_checkpoint *c, int n_blocks)
 {
     const struct kv_shape shape = model_kv_shape(c->model, KV_F32);
     struct galley_err err = { 0 };
@@ -34,7 +34,7 @@ static inline struct kv_pool *pool_for(const struct checkpoint *c, int n_blocks)
 }
 
 /* ids[0..n) and the pictures encoded. */
-static inline void prompt_init(struct prompt *q, const struct checkpoint *c, const int32_t *ids,
+static inline void prompt_init(struct prompt *q, const struct toy_checkpoint *c, const int32_t *ids,
                                int n, const struct patches *p)
 {
     struct galley_err err = { 0 };
@@ -70,7 +70,7 @@ static inline void prompt_deinit(struct prompt *q)
 }
 
 /* One step over all pieces; logits of every row, or with `last` of each piece's last row. */
-static inline void pieces_run(const struct checkpoint *c, struct kv_pool *kv,
+static inline void pieces_run(const struct toy_checkpoint *c, struct kv_pool *kv,
                               const struct piece *piece, int n_pieces, bool last)
 {
     static int32_t token[PIECES_MAX * PROMPT_MAX], pos[3][PIECES_MAX * PROMPT_MAX];

@@ -7,7 +7,7 @@ static const char *const tiny_images[] = { "list", "par", "table" };
 
 /* Prefill, then n greedy tokens one by one; those whose reference margin is over `clear` must
  * be the reference's.  logits: [PROMPT_MAX][n_vocab]. */
-static void greedy_compare(const struct checkpoint *c, struct prompt *q, float *logits,
+static void greedy_compare(const struct toy_checkpoint *c, struct prompt *q, float *logits,
                            const int32_t *want, const float *margin, int n, double clear,
                            const char *name)
 {
@@ -40,7 +40,7 @@ static void case_compare(const char *name, const char *isa)
     }
     char dir[256];
     snprintf(dir, sizeof(dir), GOLDEN_HF "%s", name);
-    struct checkpoint c = checkpoint_open(dir, dev);
+    struct toy_checkpoint c = checkpoint_open(dir, dev);
     struct npy ids = npy_open(dir, "ids"), positions = npy_open(dir, "positions");
     struct npy want = npy_open(dir, "logits"), greedy = npy_open(dir, "greedy");
     struct npy margin = npy_open(dir, "margin");
@@ -89,7 +89,7 @@ static int ints_of(const cJSON *o, const char *key, int32_t *out)
     return n;
 }
 
-static void tiny_compare(const struct checkpoint *c, const char *image)
+static void tiny_compare(const struct toy_checkpoint *c, const char *image)
 {
     char path[256], name[64];
     cJSON *o = NULL;
@@ -140,7 +140,7 @@ static void test_tiny(void)
         if (!dev) {
             continue;
         }
-        struct checkpoint c = checkpoint_open(MODEL_TINY, dev);
+        struct toy_checkpoint c = checkpoint_open(MODEL_TINY, dev);
         for (size_t i = 0; i < (k ? COUNT(tiny_images) : 1); i++) { /* ref is slow */
             tiny_compare(&c, tiny_images[i]);
         }

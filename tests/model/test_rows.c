@@ -3,7 +3,7 @@
 #include "tests/model/run.h"
 
 struct scene {
-    struct checkpoint c;
+    struct toy_checkpoint c;
     struct prompt a, b; /* two prompts over the same pictures */
     size_t n_vocab;
     float *want_a, *want_b, *got_a, *got_b; /* [PROMPT_MAX][n_vocab] */

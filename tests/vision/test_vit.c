@@ -11,7 +11,7 @@ static void embeds_hf(const char *name, const char *isa)
     }
     char dir[256];
     snprintf(dir, sizeof(dir), GOLDEN_HF "%s", name);
-    struct checkpoint c = checkpoint_open(dir, dev);
+    struct toy_checkpoint c = checkpoint_open(dir, dev);
     struct patches p = patches_of_case(dir, case_n_images(name), &c.cfg);
     struct npy want = npy_open(dir, "embeds");
     float *got = patches_encode(&c, &p);
@@ -42,7 +42,7 @@ static void test_embeds_tiny(void)
         if (!dev) {
             continue;
         }
-        struct checkpoint c = checkpoint_open(MODEL_TINY, dev);
+        struct toy_checkpoint c = checkpoint_open(MODEL_TINY, dev);
         for (size_t i = 0; i < (k ? COUNT(tiny_images) : 1); i++) { /* ref is slow */
             char name[64], path[256];
             struct patches p = { 0 };
@@ -68,8 +68,8 @@ static void test_embeds_tiny(void)
 static void test_batch_invariance(void)
 {
     static const char dir[] = GOLDEN_HF "q25_mha";
-    struct checkpoint all = checkpoint_open(dir, device_for(NULL, 2));
-    struct checkpoint one = checkpoint_open(dir, device_for(NULL, 1));
+    struct toy_checkpoint all = checkpoint_open(dir, device_for(NULL, 2));
+    struct toy_checkpoint one = checkpoint_open(dir, device_for(NULL, 1));
     const int n = case_n_images("q25_mha");
     const size_t width = (size_t)all.cfg.vision.out_hidden;
     struct patches p = patches_of_case(dir, n, &all.cfg);
@@ -95,7 +95,7 @@ static void test_batch_invariance(void)
 /* More rows than one slice of the feed-forward: the slices do not show either. */
 static void test_many_rows(void)
 {
-    struct checkpoint c = checkpoint_open(GOLDEN_HF "q25_text", device_for(NULL, 2));
+    struct toy_checkpoint c = checkpoint_open(GOLDEN_HF "q25_text", device_for(NULL, 2));
     const struct hf_vision_config *v = &c.cfg.vision;
     const struct vision_grid grids[2] = { { 1, 32, 20 }, { 1, 42, 46 } };
     const size_t width = (size_t)v->out_hidden;
@@ -132,7 +132,7 @@ static void test_isa_bits(void)
         if (!dev) {
             continue;
         }
-        struct checkpoint c = checkpoint_open(dir, dev);
+        struct toy_checkpoint c = checkpoint_open(dir, dev);
         struct patches p = patches_of_case(dir, case_n_images("q25_gqa"), &c.cfg);
         float *got = patches_encode(&c, &p);
         first = first ? first : got;
@@ -151,7 +151,7 @@ static void test_steady_state(void)
 {
     static const char dir[] = GOLDEN_HF "q2_full";
     struct galley_err err = { 0 };
-    struct checkpoint c = checkpoint_open(dir, device_for(NULL, 1));
+    struct toy_checkpoint c = checkpoint_open(dir, device_for(NULL, 1));
     struct patches p = patches_of_case(dir, case_n_images("q2_full"), &c.cfg);
     float *out = patches_encode(&c, &p);
     mem_fail_at(0);
