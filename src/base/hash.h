@@ -13,9 +13,12 @@ struct hash {
 };
 void hash_init(struct hash *h);
 void hash_add(struct hash *h, const void *bytes, size_t n);
-void hash_finish(struct hash *h, unsigned char out[HASH_BYTES]);
+void hash_finish(struct hash *h, unsigned char out[HASH_BYTES]); /* h is as after hash_init */
 
-/* 64 lower-case hex digits and NUL. */
+/* A digest as 64 lower-case hex digits and NUL. */
+void hash_hex(const unsigned char digest[HASH_BYTES], char out[HASH_HEX_BYTES]);
+
+/* The same in one call, as hex digits. */
 void hash_sha256_hex(const void *bytes, size_t n, char out[HASH_HEX_BYTES]);
 
 #endif

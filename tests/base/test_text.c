@@ -271,6 +271,30 @@ static void hash_equals_fips(void)
     T_STR(sha, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+/* Cut anywhere, the digest is the same; finishing starts anew. */
+static void hash_takes_pieces(void)
+{
+    unsigned char bytes[300], digest[HASH_BYTES];
+    char whole[HASH_HEX_BYTES], pieces[HASH_HEX_BYTES];
+    struct hash h;
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        bytes[i] = (unsigned char)(i * 7);
+    }
+    hash_sha256_hex(bytes, sizeof(bytes), whole);
+    hash_init(&h);
+    for (size_t cut = 0; cut <= sizeof(bytes); cut += 13) {
+        hash_add(&h, bytes, cut);
+        hash_add(&h, NULL, 0);
+        hash_add(&h, bytes + cut, sizeof(bytes) - cut);
+        hash_finish(&h, digest);
+        hash_hex(digest, pieces);
+        T_STR(pieces, whole);
+    }
+    hash_finish(&h, digest);
+    hash_hex(digest, pieces);
+    T_STR(pieces, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
 /* ---- log ---- */
 
 static char logged[256];
@@ -308,6 +332,7 @@ static const struct t_case cases[] = {
     { "err_cuts_between_characters", err_cuts_between_characters },
     { "err_has_a_text_for_every_status", err_has_a_text_for_every_status },
     { "hash_equals_fips", hash_equals_fips },
+    { "hash_takes_pieces", hash_takes_pieces },
     { "log_filters_by_level", log_filters_by_level },
 };
 
