@@ -1,6 +1,7 @@
 set(kernels_sources kernels/cpu.c kernels/cpu_attn.c kernels/cpu_gemm.c kernels/cpu_ops.c
     kernels/kv_type.c kernels/scratch.c
     kernels/ref/act.c kernels/ref/attn.c kernels/ref/gemm.c kernels/ref/norm.c
+    kernels/ref/quant.c kernels/ref/quant_decode32.c kernels/ref/quant_decode_k.c
     kernels/ref/ref_math.c kernels/ref/rope.c kernels/ref/top1.c kernels/ref/widen.c)
 
 # Each variant gets its instruction set here, file by file: nothing else may contain it, or the
