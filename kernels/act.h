@@ -4,7 +4,8 @@
  *     silu, quick gelu:  x / (1 + exp(-c x))           c = 1, 1.702
  *     gelu tanh:         x / (1 + exp(-u))             u = 2 sqrt(2/pi) (x + 0.044715 x^3)
  *     gelu erf:          (x / 2) (1 + erf(x / sqrt 2))
- * Tolerance against exact arithmetic: 1e-6 * max(1, |x|). */
+ *     softcap:           e = exp(|x| * (-2 / cap));  cap * ((1 - e) / (1 + e)) with x's sign
+ * Tolerance against exact arithmetic: 1e-6 * max(1, |x|); of softcap 4e-7 * cap. */
 #ifndef GALLEY_KERNELS_ACT_H
 #define GALLEY_KERNELS_ACT_H
 
@@ -27,5 +28,13 @@ act_gated_fn act_gated_ref, act_gated_avx2, act_gated_avx512;
 /* y[i] += x[i] */
 typedef void act_add_fn(float *y, const float *x, size_t n);
 act_add_fn act_add_ref, act_add_avx2, act_add_avx512;
+
+/* x[i] *= by */
+typedef void act_scale_fn(float *x, size_t n, float by);
+act_scale_fn act_scale_ref, act_scale_avx2, act_scale_avx512;
+
+/* x[i] = cap tanh(x[i] / cap); cap > 0 */
+typedef void act_softcap_fn(float *x, size_t n, float cap);
+act_softcap_fn act_softcap_ref, act_softcap_avx2, act_softcap_avx512;
 
 #endif

@@ -32,7 +32,9 @@ struct cpu_kernels {
     act_fn *act;
     act_gated_fn *act_gated;
     act_add_fn *act_add;
-    rope_row_fn *rope_row;
+    act_scale_fn *act_scale;
+    act_softcap_fn *act_softcap;
+    rope_row_fn *rope_row, *rope_pairs;
     top1_fn *top1;
     widen_fn *widen;
 };
@@ -83,7 +85,11 @@ void cpu_rms_norm(struct device *d, float *y, const float *x, const float *weigh
                   int dim, float eps);
 void cpu_layer_norm(struct device *d, float *y, const float *x, const float *weight,
                     const float *bias, int rows, int dim, float eps);
+void cpu_head_norm(struct device *d, float *x, size_t ld, const float *weight, int rows, int n_head,
+                   int head_dim, float eps);
 void cpu_add(struct device *d, float *y, const float *x, size_t n);
+void cpu_scale(struct device *d, float *x, size_t n, float by);
+void cpu_softcap(struct device *d, float *x, size_t n, float cap);
 void cpu_act(struct device *d, float *x, size_t n, enum act kind);
 void cpu_gated(struct device *d, float *y, const float *gate_up, int rows, int n, enum act kind);
 void cpu_rope(struct device *d, const struct rope_args *a);

@@ -59,12 +59,44 @@ void cpu_layer_norm(struct device *d, float *y, const float *x, const float *wei
     cpu_run(j.c, norm_piece, &j, N_PIECES(rows, j.each), micros((double)rows * dim, US_NORM));
 }
 
+struct head_norm_job {
+    struct cpu_device *c;
+    float *x;
+    size_t ld;
+    const float *weight;
+    int rows, n_head, head_dim, each;
+    float eps;
+};
+
+static void head_norm_piece(void *arg, int i, int i_thread)
+{
+    (void)i_thread;
+    const struct head_norm_job *j = arg;
+    for (int r = i * j->each; r < j->rows && r < (i + 1) * j->each; r++) {
+        float *x = j->x + (size_t)r * j->ld;
+        j->c->k.norm_rms(x, x, j->weight, j->n_head, j->head_dim, j->eps);
+    }
+}
+
+void cpu_head_norm(struct device *d, float *x, size_t ld, const float *weight, int rows, int n_head,
+                   int head_dim, float eps)
+{
+    const int dim = n_head * head_dim;
+    struct head_norm_job j = {
+        cpu_of(d), x, ld, weight, rows, n_head, head_dim, rows_of(dim), eps
+    };
+    cpu_run(j.c, head_norm_piece, &j, N_PIECES(rows, j.each), micros((double)rows * dim, US_NORM));
+}
+
+/* An operation on elements wherever they lie. */
 struct flat_job {
     struct cpu_device *c;
+    void (*run)(const struct flat_job *j, size_t at, size_t n);
     float *y;
-    const float *x; /* NULL: activation in place */
+    const float *x;
     size_t n;
     enum act kind;
+    float by;
 };
 
 static void flat_piece(void *arg, int i, int i_thread)
@@ -72,24 +104,58 @@ static void flat_piece(void *arg, int i, int i_thread)
     (void)i_thread;
     const struct flat_job *j = arg;
     const size_t at = (size_t)i * PIECE;
-    const size_t n = j->n - at < PIECE ? j->n - at : PIECE;
-    if (j->x) {
-        j->c->k.act_add(j->y + at, j->x + at, n);
-    } else {
-        j->c->k.act(j->y + at, n, j->kind);
-    }
+    j->run(j, at, j->n - at < PIECE ? j->n - at : PIECE);
+}
+
+static void flat_run(struct flat_job *j, double us_per_1000)
+{
+    const int n_pieces = (int)N_PIECES(j->n, (size_t)PIECE);
+    cpu_run(j->c, flat_piece, j, n_pieces, micros((double)j->n, us_per_1000));
+}
+
+static void flat_add(const struct flat_job *j, size_t at, size_t n)
+{
+    j->c->k.act_add(j->y + at, j->x + at, n);
+}
+
+static void flat_scale(const struct flat_job *j, size_t at, size_t n)
+{
+    j->c->k.act_scale(j->y + at, n, j->by);
+}
+
+static void flat_softcap(const struct flat_job *j, size_t at, size_t n)
+{
+    j->c->k.act_softcap(j->y + at, n, j->by);
+}
+
+static void flat_act(const struct flat_job *j, size_t at, size_t n)
+{
+    j->c->k.act(j->y + at, n, j->kind);
 }
 
 void cpu_add(struct device *d, float *y, const float *x, size_t n)
 {
-    struct flat_job j = { cpu_of(d), y, x, n, ACT_SILU };
-    cpu_run(j.c, flat_piece, &j, (int)N_PIECES(n, (size_t)PIECE), micros((double)n, US_STREAM));
+    struct flat_job j = { .c = cpu_of(d), .run = flat_add, .y = y, .x = x, .n = n };
+    flat_run(&j, US_STREAM);
+}
+
+void cpu_scale(struct device *d, float *x, size_t n, float by)
+{
+    struct flat_job j = { .c = cpu_of(d), .run = flat_scale, .y = x, .n = n, .by = by };
+    flat_run(&j, US_STREAM);
+}
+
+void cpu_softcap(struct device *d, float *x, size_t n, float cap)
+{
+    assert(cap > 0);
+    struct flat_job j = { .c = cpu_of(d), .run = flat_softcap, .y = x, .n = n, .by = cap };
+    flat_run(&j, US_EXP);
 }
 
 void cpu_act(struct device *d, float *x, size_t n, enum act kind)
 {
-    struct flat_job j = { cpu_of(d), x, NULL, n, kind };
-    cpu_run(j.c, flat_piece, &j, (int)N_PIECES(n, (size_t)PIECE), micros((double)n, US_EXP));
+    struct flat_job j = { .c = cpu_of(d), .run = flat_act, .y = x, .n = n, .kind = kind };
+    flat_run(&j, US_EXP);
 }
 
 struct gated_job {
@@ -128,16 +194,19 @@ static void rope_piece(void *arg, int i, int i_thread)
     (void)i_thread;
     const struct rope_job *j = arg;
     const struct rope_args *a = j->a;
-    const size_t half = (size_t)a->head_dim / 2;
+    const int rot_dim = a->rot_dim ? a->rot_dim : a->head_dim;
+    const size_t half = (size_t)rot_dim / 2;
+    rope_row_fn *turn = a->pairs ? j->c->k.rope_pairs : j->c->k.rope_row;
     for (int r = i * j->each; r < a->rows && r < (i + 1) * j->each; r++) {
-        j->c->k.rope_row(a->x + (size_t)r * a->ld, a->cos + (size_t)r * half,
-                         a->sin + (size_t)r * half, a->n_head, a->head_dim);
+        turn(a->x + (size_t)r * a->ld, a->cos + (size_t)r * half, a->sin + (size_t)r * half,
+             a->n_head, a->head_dim, rot_dim);
     }
 }
 
 void cpu_rope(struct device *d, const struct rope_args *a)
 {
     const int dim = a->n_head * a->head_dim;
+    assert(a->rot_dim >= 0 && a->rot_dim <= a->head_dim && a->rot_dim % 2 == 0);
     struct rope_job j = { cpu_of(d), a, rows_of(dim) };
     cpu_run(j.c, rope_piece, &j, N_PIECES(a->rows, j.each), micros((double)a->rows * dim, US_NORM));
 }

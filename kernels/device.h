@@ -183,5 +183,9 @@ void device_close(struct device *d); /* NULL is fine */
  * head_dim / 2.  pos[a]: [rows].  cos, sin: [rows][head_dim / 2]. */
 void rope_table(float *cos, float *sin, const int32_t *const pos[3], const int section[3], int rows,
                 int head_dim, double theta);
+/* The same from any frequencies: pair i of row r turns by pos[axis[i]][r] * freq[i], and cos and
+ * sin are gain times as large.  axis, freq: [n_pairs]; cos, sin: [rows][n_pairs]. */
+void rope_angles(float *cos, float *sin, const int32_t *const pos[3], const uint8_t *axis,
+                 const double *freq, int rows, int n_pairs, double gain);
 
 #endif

@@ -1,6 +1,8 @@
 /* act.c - see act.h. */
 #include "kernels/act.h"
 
+#include <math.h>
+
 #include "kernels/ref/ref_math.h"
 
 static float swish(float x, float z)
@@ -41,5 +43,21 @@ void act_add_ref(float *y, const float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         y[i] += x[i];
+    }
+}
+
+void act_scale_ref(float *x, size_t n, float by)
+{
+    for (size_t i = 0; i < n; i++) {
+        x[i] *= by;
+    }
+}
+
+void act_softcap_ref(float *x, size_t n, float cap)
+{
+    const float k = -2.0f / cap;
+    for (size_t i = 0; i < n; i++) {
+        const float e = ref_exp(fabsf(x[i]) * k);
+        x[i] = copysignf(cap * ((1.0f - e) / (1.0f + e)), x[i]);
     }
 }

@@ -17,3 +17,13 @@ void act_add_avx512(float *y, const float *x, size_t n)
 {
     act_add_body(y, x, n);
 }
+
+void act_scale_avx512(float *x, size_t n, float by)
+{
+    act_scale_body(x, n, by);
+}
+
+void act_softcap_avx512(float *x, size_t n, float cap)
+{
+    act_softcap_body(x, n, cap);
+}

@@ -53,4 +53,22 @@ static inline void act_add_body(float *y, const float *x, size_t n)
     }
 }
 
+static inline void act_scale_body(float *x, size_t n, float by)
+{
+    for (size_t i = 0; i < n; i += 16) {
+        v16_store_n(x + i, v16_mul(v16_load_n(x + i, n - i), v16_set1(by)), n - i);
+    }
+}
+
+static inline void act_softcap_body(float *x, size_t n, float cap)
+{
+    const struct v16 one = v16_set1(1.0f), k = v16_set1(-2.0f / cap);
+    for (size_t i = 0; i < n; i += 16) {
+        const struct v16 a = v16_load_n(x + i, n - i);
+        const struct v16 e = v16_exp(v16_mul(v16_abs(a), k));
+        const struct v16 tanh = v16_div(v16_sub(one, e), v16_add(one, e));
+        v16_store_n(x + i, v16_sign_of(v16_mul(v16_set1(cap), tanh), a), n - i);
+    }
+}
+
 #endif

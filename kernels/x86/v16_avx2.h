@@ -138,6 +138,25 @@ static inline int v16_find(struct v16 x, float value)
     return m ? __builtin_ctz(m) : 16;
 }
 
+static inline struct v16 v16_swap(struct v16 x)
+{
+    return (struct v16){ _mm256_permute_ps(x.a, 0xb1), _mm256_permute_ps(x.b, 0xb1) };
+}
+
+static inline struct v16 v16_even_odd(struct v16 x, struct v16 y)
+{
+    return (struct v16){ _mm256_blend_ps(x.a, y.a, 0xaa), _mm256_blend_ps(x.b, y.b, 0xaa) };
+}
+
+static inline struct v16 v16_twice(const float *p, size_t n)
+{
+    const __m256 v = n >= 8 ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, lanes8_below((long)n));
+    const __m256 low = _mm256_unpacklo_ps(v, v);  /* 0 0 1 1 | 4 4 5 5 */
+    const __m256 high = _mm256_unpackhi_ps(v, v); /* 2 2 3 3 | 6 6 7 7 */
+    return (struct v16){ _mm256_permute2f128_ps(low, high, 0x20),
+                         _mm256_permute2f128_ps(low, high, 0x31) };
+}
+
 static inline __m256 v16_low(struct v16 x)
 {
     return x.a;

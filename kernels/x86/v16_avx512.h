@@ -127,6 +127,26 @@ static inline int v16_find(struct v16 a, float x)
     return m ? __builtin_ctz(m) : 16;
 }
 
+/* Lanes 1 0 3 2 5 4 ... */
+static inline struct v16 v16_swap(struct v16 a)
+{
+    return (struct v16){ _mm512_permute_ps(a.v, 0xb1) };
+}
+
+/* Even lanes of a, odd lanes of b. */
+static inline struct v16 v16_even_odd(struct v16 a, struct v16 b)
+{
+    return (struct v16){ _mm512_mask_blend_ps((__mmask16)0xaaaa, a.v, b.v) };
+}
+
+/* p[0] p[0] p[1] p[1] ... of the first n (more than 8 is 8); the others are 0. */
+static inline struct v16 v16_twice(const float *p, size_t n)
+{
+    const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    const __m512 v = _mm512_maskz_loadu_ps(lanes_below(n > 8 ? 8 : n), p);
+    return (struct v16){ _mm512_permutexvar_ps(twice, v) };
+}
+
 static inline __m256 v16_low(struct v16 a)
 {
     return _mm512_castps512_ps256(a.v);

@@ -186,6 +186,49 @@ static void test_gated_rows(void)
     devices_close(&ds);
 }
 
+/* In place, whole and element by element, on every device alike. */
+static void check_flat(struct devices *ds, bool cap, float by)
+{
+    static float x[N_ACT];
+    struct guarded first = guard_new(N_ACT), y = guard_new(N_ACT);
+    act_inputs(x);
+    for (int i = 0; i < ds->n; i++) {
+        struct guarded *g = i == 0 ? &first : &y;
+        const struct dev_ops *ops = ds->d[i]->ops;
+        guard_reset(g);
+        memcpy(g->p, x, sizeof(x));
+        (cap ? ops->softcap : ops->scale)(ds->d[i], g->p, N_ACT, by);
+        guard_check(g, N_ACT, N_ACT, ops->name);
+        bytes_same(g->p, first.p, N_ACT, ops->name);
+        for (int e = 0; e < N_ACT; e += 13) {
+            float one = x[e];
+            (cap ? ops->softcap : ops->scale)(ds->d[i], &one, 1, by);
+            bytes_same(&one, first.p + e, 1, "element alone");
+        }
+    }
+    for (int e = 0; e < N_ACT; e++) {
+        const float scaled = x[e] * by;
+        if (cap) {
+            T_NEAR((double)first.p[e], by * tanh((double)x[e] / by), 4e-7 * by);
+        } else {
+            bytes_same(first.p + e, &scaled, 1, "scale");
+        }
+    }
+    guard_free(&first);
+    guard_free(&y);
+}
+
+static void test_scale_softcap(void)
+{
+    static const float factors[] = { 30.0f, 50.0f, 1.0f, 0.037f };
+    struct devices ds = devices_open();
+    for (size_t i = 0; i < COUNT(factors); i++) {
+        check_flat(&ds, false, factors[i]);
+        check_flat(&ds, true, factors[i]);
+    }
+    devices_close(&ds);
+}
+
 static void test_add(void)
 {
     struct devices ds = devices_open();
@@ -205,52 +248,74 @@ static void test_add(void)
     devices_close(&ds);
 }
 
-static void check_rope(struct devices *ds, int rows, int n_head, int head_dim)
+/* One case of rope: a head's first rot_dim elements turn, in halves or in pairs. */
+struct rope_case {
+    int rows, n_head, head_dim, rot_dim;
+    bool pairs;
+};
+
+/* What the element pair i of head h of a row must be. */
+static void rope_oracle(const struct rope_case *k, const float *got, const float *x,
+                        const double *angle)
 {
-    const int half = head_dim / 2, third = half / 3;
+    const int half = k->rot_dim / 2;
+    for (int h = 0; h < k->n_head; h++, got += k->head_dim, x += k->head_dim) {
+        for (int i = 0; i < half; i++) {
+            const int a = k->pairs ? 2 * i : i, b = k->pairs ? 2 * i + 1 : i + half;
+            const double c = cos(angle[i]), s = sin(angle[i]);
+            T_NEAR((double)got[a], (double)x[a] * c - (double)x[b] * s, 4e-7);
+            T_NEAR((double)got[b], (double)x[b] * c + (double)x[a] * s, 4e-7);
+        }
+        bytes_same(got + k->rot_dim, x + k->rot_dim, (size_t)(k->head_dim - k->rot_dim), "rest");
+    }
+}
+
+static void check_rope(struct devices *ds, struct rope_case k)
+{
+    const int half = k.rot_dim / 2, third = half / 3;
     const int section[3] = { half - 2 * third, third, third };
     int32_t *pos[3];
-    const size_t width = (size_t)(n_head * head_dim), ld = width + 3, n = (size_t)rows * ld;
-    float *c = mem_array((size_t)(rows * half), sizeof(float));
-    float *s = mem_array((size_t)(rows * half), sizeof(float));
+    const size_t width = (size_t)(k.n_head * k.head_dim), ld = width + 3;
+    const size_t n = (size_t)k.rows * ld, n_angle = (size_t)(k.rows * half);
+    float *c = mem_array(n_angle, sizeof(float)), *s = mem_array(n_angle, sizeof(float));
+    double *angle = mem_array(n_angle, sizeof(double));
     float *x = mem_array(n, sizeof(float));
     struct guarded first = guard_new(n), y = guard_new(n);
-    T_OK(c && s && x);
+    T_OK(c && s && x && angle);
     for (int a = 0; a < 3; a++) {
-        pos[a] = mem_array((size_t)rows, sizeof(int32_t));
+        pos[a] = mem_array((size_t)k.rows, sizeof(int32_t));
         T_OK(pos[a]);
-        for (int r = 0; r < rows; r++) {
-            pos[a][r] = r * (a + 1) + (r == rows - 1 ? 30000 : 0);
+        for (int r = 0; r < k.rows; r++) {
+            pos[a][r] = r * (a + 1) + (r == k.rows - 1 ? 30000 : 0);
         }
     }
-    rope_table(c, s, (const int32_t *const *)pos, section, rows, head_dim, 10000.0);
+    for (int i = 0; i < k.rows * half; i++) {
+        const int p = i % half, axis = p < section[0] ? 0 : p < section[0] + section[1] ? 1 : 2;
+        angle[i] = pos[axis][i / half] * pow(10000.0, -2.0 * p / k.rot_dim);
+    }
+    rope_table(c, s, (const int32_t *const *)pos, section, k.rows, k.rot_dim, 10000.0);
     fill(x, n, FILL_RANDOM);
     for (int i = 0; i < ds->n; i++) {
         struct guarded *g = i == 0 ? &first : &y;
         guard_reset(g);
-        for (int r = 0; r < rows; r++) {
+        for (int r = 0; r < k.rows; r++) {
             memcpy(g->p + (size_t)r * ld, x + (size_t)r * ld, width * sizeof(float));
         }
         const struct rope_args a = { .x = g->p,
                                      .ld = ld,
                                      .cos = c,
                                      .sin = s,
-                                     .rows = rows,
-                                     .n_head = n_head,
-                                     .head_dim = head_dim };
+                                     .rows = k.rows,
+                                     .n_head = k.n_head,
+                                     .head_dim = k.head_dim,
+                                     .rot_dim = k.rot_dim == k.head_dim ? 0 : k.rot_dim,
+                                     .pairs = k.pairs };
         ds->d[i]->ops->rope(ds->d[i], &a);
         guard_check(g, ld, width, ds->d[i]->ops->name);
         bytes_same(g->p, first.p, n, ds->d[i]->ops->name);
     }
-    for (int r = 0; r < rows; r++) {
-        for (int p = 0; p < n_head * half; p++) {
-            const int i = p % half, axis = i < section[0] ? 0 : i < section[0] + section[1] ? 1 : 2;
-            const size_t at = (size_t)r * ld + (size_t)(p / half * head_dim + i);
-            const double angle = pos[axis][r] * pow(10000.0, -2.0 * i / head_dim);
-            const double lo = (double)x[at], hi = (double)x[at + (size_t)half];
-            T_NEAR((double)first.p[at], lo * cos(angle) - hi * sin(angle), 4e-7);
-            T_NEAR((double)first.p[at + (size_t)half], hi * cos(angle) + lo * sin(angle), 4e-7);
-        }
+    for (int r = 0; r < k.rows; r++) {
+        rope_oracle(&k, first.p + (size_t)r * ld, x + (size_t)r * ld, angle + r * half);
     }
     guard_free(&first);
     guard_free(&y);
@@ -259,17 +324,112 @@ static void check_rope(struct devices *ds, int rows, int n_head, int head_dim)
     }
     mem_free(c);
     mem_free(s);
+    mem_free(angle);
     mem_free(x);
 }
 
 static void test_rope(void)
 {
-    static const int head_dims[] = { 4, 20, 30, 32, 64, 80, 128 };
+    static const int head_dims[] = { 2, 4, 20, 24, 30, 32, 40, 64, 80, 128 };
     struct devices ds = devices_open();
     for (size_t i = 0; i < COUNT(head_dims); i++) {
-        check_rope(&ds, 1 + (int)i, 3, head_dims[i]);
+        for (int pairs = 0; pairs < 2; pairs++) {
+            const int rows = 1 + (int)i, d = head_dims[i];
+            check_rope(&ds, (struct rope_case){ rows, 3, d, d, pairs });
+            check_rope(&ds, (struct rope_case){ rows, 3, d + 10, d, pairs });
+            check_rope(&ds, (struct rope_case){ rows, 2, d + 1, d, pairs });
+        }
     }
-    check_rope(&ds, 200, 4, 64);
+    check_rope(&ds, (struct rope_case){ 200, 4, 64, 64, false });
+    check_rope(&ds, (struct rope_case){ 200, 4, 64, 48, true });
+    devices_close(&ds);
+}
+
+/* Zeroes keep their signs alike on every instruction set. */
+static void test_rope_zeroes(void)
+{
+    static const float cosines[] = { 1.0f, 0.0f, -1.0f, 0.5f },
+                       sines[] = { 0.0f, 1.0f, 0.0f, -0.5f };
+    struct devices ds = devices_open();
+    for (int pairs = 0; pairs < 2; pairs++) {
+        for (unsigned signs = 0; signs < 256; signs++) {
+            float first[8] = { 0 };
+            for (int i = 0; i < ds.n; i++) {
+                float x[8];
+                for (unsigned e = 0; e < 8; e++) {
+                    x[e] = signs >> e & 1 ? -0.0f : 0.0f;
+                }
+                const struct rope_args a = { .x = x,
+                                             .ld = 8,
+                                             .cos = cosines,
+                                             .sin = sines,
+                                             .rows = 1,
+                                             .n_head = 1,
+                                             .head_dim = 8,
+                                             .pairs = pairs };
+                ds.d[i]->ops->rope(ds.d[i], &a);
+                if (i == 0) {
+                    memcpy(first, x, sizeof(x));
+                }
+                bytes_same(x, first, 8, ds.d[i]->ops->name);
+            }
+        }
+    }
+    devices_close(&ds);
+}
+
+static void test_rope_angles(void)
+{
+    static const double freq[] = { 1.0, 0.25, 3e-5 };
+    static const uint8_t axis[] = { 2, 0, 1 };
+    static const int32_t t[] = { 3, 40000 }, h[] = { 7, 11 }, w[] = { 0, 123456 };
+    const int32_t *const pos[3] = { t, h, w };
+    float c[6], s[6];
+    rope_angles(c, s, pos, axis, freq, 2, 3, 1.5);
+    for (int r = 0; r < 2; r++) {
+        for (int i = 0; i < 3; i++) {
+            const double angle = pos[axis[i]][r] * freq[i];
+            T_NEAR((double)c[3 * r + i], 1.5 * cos(angle), 1e-7);
+            T_NEAR((double)s[3 * r + i], 1.5 * sin(angle), 1e-7);
+        }
+    }
+}
+
+static void check_head_norm(struct devices *ds, int rows, int n_head, int head_dim)
+{
+    const size_t width = (size_t)(n_head * head_dim), ld = width + 5, n = (size_t)rows * ld;
+    float *x = mem_array(n, sizeof(float)), *w = mem_array((size_t)head_dim, sizeof(float));
+    struct guarded first = guard_new(n), y = guard_new(n);
+    T_OK(x && w);
+    fill(x, n, FILL_RANDOM);
+    fill(w, (size_t)head_dim, FILL_RANDOM);
+    for (int i = 0; i < ds->n; i++) {
+        struct guarded *g = i == 0 ? &first : &y;
+        guard_reset(g);
+        for (int r = 0; r < rows; r++) {
+            memcpy(g->p + (size_t)r * ld, x + (size_t)r * ld, width * sizeof(float));
+        }
+        ds->d[i]->ops->head_norm(ds->d[i], g->p, ld, w, rows, n_head, head_dim, 1e-6f);
+        guard_check(g, ld, width, ds->d[i]->ops->name);
+        bytes_same(g->p, first.p, n, ds->d[i]->ops->name);
+    }
+    for (int i = 0; i < rows * n_head; i++) {
+        const size_t at = (size_t)(i / n_head) * ld + (size_t)(i % n_head * head_dim);
+        norm_oracle(first.p + at, x + at, w, NULL, head_dim, (double)1e-6f, NORM_RMS);
+    }
+    guard_free(&first);
+    guard_free(&y);
+    mem_free(x);
+    mem_free(w);
+}
+
+static void test_head_norm(void)
+{
+    struct devices ds = devices_open();
+    for (size_t i = 0; i < COUNT(dims); i++) {
+        check_head_norm(&ds, 1 + (int)i % 3, 1 + (int)i % 4, dims[i]);
+    }
+    check_head_norm(&ds, 150, 8, 72); /* enough for the pool */
     devices_close(&ds);
 }
 
@@ -364,8 +524,16 @@ static void test_embed(void)
 int main(int argc, char **argv)
 {
     static const struct t_case cases[] = {
-        { "norm", test_norm },   { "act", test_act },   { "gated_rows", test_gated_rows },
-        { "add", test_add },     { "rope", test_rope }, { "top1", test_top1 },
+        { "norm", test_norm },
+        { "head_norm", test_head_norm },
+        { "act", test_act },
+        { "gated_rows", test_gated_rows },
+        { "add", test_add },
+        { "scale_softcap", test_scale_softcap },
+        { "rope", test_rope },
+        { "rope_zeroes", test_rope_zeroes },
+        { "rope_angles", test_rope_angles },
+        { "top1", test_top1 },
         { "embed", test_embed },
     };
     return t_main(argc, argv, cases, COUNT(cases));
