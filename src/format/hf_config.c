@@ -1,9 +1,9 @@
-/* hf_config.c - config.json of the Qwen2-VL and Qwen2.5-VL families.
+/* hf_config.c - config.json as a whole: the family, the vision part, the special tokens.
  *
- * Two layouts exist: the classic flat one, and the one with a text_config object and
- * rope_parameters that transformers writes since 4.52.  Missing keys of the vision part take the
- * values transformers gives them, because published checkpoints rely on that; the text part has
- * no sensible defaults.  What the forward pass cannot honour is refused by name. */
+ * Two layouts exist: the classic flat one, and the one with a text_config object; hf_text.c reads
+ * the language part of both.  Missing keys of the vision part take the values transformers gives
+ * them, because published checkpoints rely on that.  Of Gemma 3's models with a SigLIP tower the
+ * language part alone is read: they answer text, and images are refused as for any text model. */
 #include "src/format/hf_config.h"
 
 #include <assert.h>
@@ -16,12 +16,25 @@
 #include "src/base/map.h"
 #include "src/base/mem.h"
 #include "src/format/hf_json.h"
+#include "src/format/hf_text.h"
 
 #define FILE_MAX     ((size_t)16 << 20)
 #define VISION_THETA 10000.0
 
 /* Official ids; toy vocabularies name their own. */
 enum { VISION_START = 151652, VISION_END = 151653, IMAGE_PAD = 151655, VIDEO_PAD = 151656 };
+
+/* model_type as files say it; a model whose vision part is not read counts as one without. */
+static const struct {
+    const char *type;
+    enum hf_family family;
+    bool has_vision;
+} types[] = {
+    { "qwen2_vl", HF_QWEN2_VL, true }, { "qwen2_5_vl", HF_QWEN2_5_VL, true },
+    { "qwen2", HF_QWEN2, false },      { "qwen3", HF_QWEN3, false },
+    { "llama", HF_LLAMA, false },      { "gemma3_text", HF_GEMMA3, false },
+    { "gemma3", HF_GEMMA3, false },
+};
 
 static enum galley_status read_family(struct hf_config *c, const cJSON *root, const char *where,
                                       struct galley_err *err)
@@ -32,213 +45,22 @@ static enum galley_status read_family(struct hf_config *c, const cJSON *root, co
         return rc;
     }
     snprintf(c->model_type, sizeof(c->model_type), "%s", type);
-    if (strcmp(type, "qwen2_vl") == 0) {
-        c->has_vision = true;
-        c->family = HF_QWEN2_VL;
-    } else if (strcmp(type, "qwen2_5_vl") == 0) {
-        c->has_vision = true;
-        c->family = HF_QWEN2_5_VL;
-    } else {
-        return hf_refuse(err, where, "model_type", type, "qwen2_vl or qwen2_5_vl");
+    size_t i = 0;
+    while (i < COUNT(types) && strcmp(type, types[i].type) != 0) {
+        i++;
     }
+    if (i == COUNT(types)) {
+        return hf_refuse(err, where, "model_type", type,
+                         "qwen2_vl, qwen2_5_vl, qwen2, qwen3, llama, gemma3_text and gemma3");
+    }
+    c->family = types[i].family;
+    c->has_vision = types[i].has_vision;
     const cJSON *quant = cJSON_GetObjectItemCaseSensitive(root, "quantization_config");
     if (quant && !cJSON_IsNull(quant)) {
         return hf_refuse(err, where, "quantization_config", "set",
                          "plain F32, F16 or BF16 weights");
     }
     return GALLEY_OK;
-}
-
-static enum galley_status read_text_sizes(struct hf_text_config *t, const cJSON *text,
-                                          const char *where, struct galley_err *err)
-{
-    int n_head = 0, head_dim = 0;
-    const struct hf_int keys[] = {
-        { "hidden_size", true, 1, 65536, &t->hidden },
-        { "num_hidden_layers", true, 1, 1024, &t->n_layers },
-        { "num_attention_heads", true, 1, 1024, &n_head },
-        { "num_key_value_heads", true, 1, 1024, &t->n_kv_head },
-        { "intermediate_size", true, 1, 1 << 20, &t->intermediate },
-        { "vocab_size", true, 1, 1 << 22, &t->n_vocab },
-        { "max_position_embeddings", true, 1, 1 << 24, &t->max_positions },
-        { "head_dim", false, 1, 65536, &head_dim },
-    };
-    enum galley_status rc = hf_read_ints(text, where, keys, COUNT(keys), err);
-    rc = rc ? rc : json_get_number(text, where, "rms_norm_eps", true, 1e-12, 1.0, &t->rms_eps, err);
-    if (rc) {
-        return rc;
-    }
-    t->n_head = n_head;
-    if (t->hidden % n_head || t->hidden / n_head % 2) {
-        return galley_err_set(err, GALLEY_EMODEL,
-                              "%s: hidden_size %d does not give %d heads of an even size", where,
-                              t->hidden, n_head);
-    }
-    t->head_dim = t->hidden / n_head;
-    if (head_dim && head_dim != t->head_dim) {
-        return galley_err_set(err, GALLEY_EMODEL, "%s: head_dim is %d, hidden_size / heads is %d",
-                              where, head_dim, t->head_dim);
-    }
-    if (t->head_dim > ATTN_HEAD_DIM_MAX) {
-        return galley_err_set(err, GALLEY_EMODEL, "%s: %d heads of size %d, limit %d", where,
-                              n_head, t->head_dim, ATTN_HEAD_DIM_MAX);
-    }
-    if (n_head % t->n_kv_head) {
-        return galley_err_set(err, GALLEY_EMODEL,
-                              "%s: num_attention_heads %d is no multiple of num_key_value_heads %d",
-                              where, n_head, t->n_kv_head);
-    }
-    return GALLEY_OK;
-}
-
-static enum galley_status read_sections(struct hf_text_config *t, const cJSON *rope,
-                                        const char *where, struct galley_err *err)
-{
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(rope, "mrope_section");
-    int n = 0, sum = 0;
-    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != 3) {
-        return galley_err_set(err, GALLEY_EMODEL,
-                              "%s: \"mrope_section\" is not a list of 3 numbers", where);
-    }
-    const cJSON *item;
-    cJSON_ArrayForEach(item, list)
-    {
-        const double v = cJSON_IsNumber(item) ? item->valuedouble : -1;
-        if (!(v >= 0 && v <= 65536) || v != floor(v)) {
-            return galley_err_set(err, GALLEY_EMODEL,
-                                  "%s: \"mrope_section\" is not a list of 3 numbers", where);
-        }
-        t->mrope_section[n++] = (int)v;
-        sum += (int)v;
-    }
-    if (sum != t->head_dim / 2) {
-        return galley_err_set(err, GALLEY_EMODEL, "%s: \"mrope_section\" sums to %d, not to %d",
-                              where, sum, t->head_dim / 2);
-    }
-    return GALLEY_OK;
-}
-
-/* Only plain rotary embedding: yarn, linear and the others would silently change every value. */
-static enum galley_status check_rope_kind(const cJSON *rope, const char *where,
-                                          struct galley_err *err)
-{
-    static const char *const keys[] = { "rope_type", "type" };
-    for (size_t i = 0; i < COUNT(keys); i++) {
-        const char *kind = "default";
-        const enum galley_status rc = json_get_string(rope, where, keys[i], false, &kind, err);
-        if (rc) {
-            return rc;
-        }
-        if (strcmp(kind, "default") != 0 && strcmp(kind, "mrope") != 0) {
-            return hf_refuse(err, where, keys[i], kind, "default or mrope");
-        }
-    }
-    bool interleaved = false;
-    double partial = 1;
-    enum galley_status rc =
-        json_get_bool(rope, where, "mrope_interleaved", false, &interleaved, err);
-    rc =
-        rc ? rc : json_get_number(rope, where, "partial_rotary_factor", false, 0, 1, &partial, err);
-    if (!rc && interleaved) {
-        rc = hf_refuse(err, where, "mrope_interleaved", "true", "false");
-    }
-    if (!rc && partial != 1) {
-        rc = hf_refuse(err, where, "partial_rotary_factor", "below 1", "1");
-    }
-    return rc;
-}
-
-static enum galley_status read_rope(struct hf_text_config *t, const cJSON *text, const char *where,
-                                    struct galley_err *err)
-{
-    const char *key = "rope_parameters";
-    const cJSON *rope = cJSON_GetObjectItemCaseSensitive(text, key);
-    if (!cJSON_IsObject(rope)) {
-        key = "rope_scaling";
-        rope = cJSON_GetObjectItemCaseSensitive(text, key);
-    }
-    if (!cJSON_IsObject(rope)) {
-        return galley_err_set(
-            err, GALLEY_EMODEL,
-            "%s: neither \"rope_parameters\" nor \"rope_scaling\" is there (for mrope_section)",
-            where);
-    }
-    char place[HF_WHERE_MAX];
-    hf_place(place, where, key);
-    double inner = 0;
-    enum galley_status rc = check_rope_kind(rope, place, err);
-    rc = rc ? rc : json_get_number(rope, place, "rope_theta", false, 1, 1e12, &inner, err);
-    if (rc) {
-        return rc;
-    }
-    t->rope.theta = inner;
-    rc = json_get_number(text, where, "rope_theta", inner == 0, 1, 1e12, &t->rope.theta, err);
-    if (!rc && inner != 0 && inner != t->rope.theta) {
-        rc = galley_err_set(err, GALLEY_EMODEL, "%s: \"rope_theta\" is %g here and %g in %s", where,
-                            t->rope.theta, inner, key);
-    }
-    return rc ? rc : read_sections(t, rope, place, err);
-}
-
-/* Sliding windows are fine while no layer has one or none can ever bite. */
-static enum galley_status check_window(const struct hf_text_config *t, const cJSON *text,
-                                       const char *where, struct galley_err *err)
-{
-    bool use = false;
-    int first = t->n_layers, window = 0;
-    const struct hf_int keys[] = {
-        { "max_window_layers", false, 0, 1 << 20, &first },
-        { "sliding_window", false, 0, 1 << 30, &window },
-    };
-    enum galley_status rc = json_get_bool(text, where, "use_sliding_window", false, &use, err);
-    rc = rc ? rc : hf_read_ints(text, where, keys, COUNT(keys), err);
-    if (rc) {
-        return rc;
-    }
-    const bool bites = window < t->max_positions;
-    if (use && bites && first < t->n_layers) {
-        return hf_refuse(err, where, "use_sliding_window", "true", "false");
-    }
-    const cJSON *types = cJSON_GetObjectItemCaseSensitive(text, "layer_types"), *type;
-    cJSON_ArrayForEach(type, types)
-    {
-        const char *kind = cJSON_IsString(type) ? type->valuestring : "no string";
-        if (strcmp(kind, "full_attention") != 0 && bites) {
-            return hf_refuse(err, where, "layer_types", kind, "full_attention");
-        }
-    }
-    return GALLEY_OK;
-}
-
-static enum galley_status check_text_kind(const cJSON *text, const char *where,
-                                          struct galley_err *err)
-{
-    bool bias = true, mlp_bias = false;
-    enum galley_status rc = hf_want_string(text, where, "hidden_act", "silu", err);
-    rc = rc ? rc : json_get_bool(text, where, "attention_bias", false, &bias, err);
-    rc = rc ? rc : json_get_bool(text, where, "mlp_bias", false, &mlp_bias, err);
-    if (!rc && !bias) {
-        rc = hf_refuse(err, where, "attention_bias", "false", "true");
-    }
-    if (!rc && mlp_bias) {
-        rc = hf_refuse(err, where, "mlp_bias", "true", "false");
-    }
-    return rc;
-}
-
-static enum galley_status read_text(struct hf_config *c, const cJSON *root, const cJSON *text,
-                                    const char *where, struct galley_err *err)
-{
-    struct hf_text_config *t = &c->text;
-    bool tied = false, outer = false;
-    enum galley_status rc = check_text_kind(text, where, err);
-    rc = rc ? rc : read_text_sizes(t, text, where, err);
-    rc = rc ? rc : read_rope(t, text, where, err);
-    rc = rc ? rc : check_window(t, text, where, err);
-    rc = rc ? rc : json_get_bool(text, where, "tie_word_embeddings", false, &tied, err);
-    rc = rc ? rc : json_get_bool(root, where, "tie_word_embeddings", false, &outer, err);
-    t->tied = tied || outer; /* as transformers reads files that say it in one place only */
-    return rc;
 }
 
 static enum galley_status read_fullatt(struct hf_vision_config *v, const cJSON *vision,
@@ -396,8 +218,8 @@ static enum galley_status read_vision(struct hf_config *c, const cJSON *vision, 
     return GALLEY_OK;
 }
 
-static enum galley_status read_tokens(struct hf_config *c, const cJSON *root, const cJSON *text,
-                                      const char *where, struct galley_err *err)
+static enum galley_status read_vision_ids(struct hf_config *c, const cJSON *root, const char *where,
+                                          struct galley_err *err)
 {
     const int last = c->text.n_vocab - 1;
     c->vision_start = VISION_START;
@@ -410,9 +232,7 @@ static enum galley_status read_tokens(struct hf_config *c, const cJSON *root, co
         { "image_token_id", last < IMAGE_PAD, 0, last, &c->image_pad },
         { "video_token_id", last < VIDEO_PAD, 0, last, &c->video_pad },
     };
-    enum galley_status rc = hf_read_ints(root, where, keys, COUNT(keys), err);
-    rc = rc ? rc : hf_read_eos(c, text, where, err);
-    return rc || root == text ? rc : hf_read_eos(c, root, where, err);
+    return hf_read_ints(root, where, keys, COUNT(keys), err);
 }
 
 static enum galley_status read_root(struct hf_config *c, const cJSON *root, const char *where,
@@ -435,12 +255,17 @@ static enum galley_status read_root(struct hf_config *c, const cJSON *root, cons
         text = root;
     }
     hf_place(vision_place, where, "vision_config");
-    if (!cJSON_IsObject(vision)) {
+    if (c->has_vision && !cJSON_IsObject(vision)) {
         return galley_err_set(err, GALLEY_EMODEL, "%s: \"vision_config\" is missing", where);
     }
-    rc = read_text(c, root, text, text_place, err);
-    rc = rc ? rc : read_vision(c, vision, vision_place, err);
-    return rc ? rc : read_tokens(c, root, text, where, err);
+    rc = hf_text_read(c, root, text, text_place, err);
+    if (!rc && c->has_vision) {
+        rc = read_vision(c, vision, vision_place, err);
+        rc = rc ? rc : read_vision_ids(c, root, where, err);
+        hf_preprocess_default(&c->pre);
+    }
+    rc = rc ? rc : hf_read_eos(c, text, where, err);
+    return rc || root == text ? rc : hf_read_eos(c, root, where, err);
 }
 
 enum galley_status hf_config_parse(struct hf_config *out, const char *where, const char *text,
@@ -451,7 +276,6 @@ enum galley_status hf_config_parse(struct hf_config *out, const char *where, con
     enum galley_status rc = json_parse(&root, where, text, n, err);
     if (!rc) {
         rc = read_root(out, root, where, err);
-        hf_preprocess_default(&out->pre);
     }
     cJSON_Delete(root);
     return hf_status(rc, err);
@@ -487,8 +311,10 @@ static enum galley_status read_file(struct hf_config *io, const char *dir, const
 enum galley_status hf_config_read(struct hf_config *out, const char *dir, struct galley_err *err)
 {
     enum galley_status rc = read_file(out, dir, "config.json", false, hf_config_parse, err);
-    rc = rc ? rc : read_file(out, dir, "preprocessor_config.json", true, hf_preprocess_parse, err);
-    rc = rc ? rc : read_file(out, dir, "processor_config.json", true, hf_processor_parse, err);
+    if (!rc && out->has_vision) {
+        rc = read_file(out, dir, "preprocessor_config.json", true, hf_preprocess_parse, err);
+        rc = rc ? rc : read_file(out, dir, "processor_config.json", true, hf_processor_parse, err);
+    }
     rc = rc ? rc : read_file(out, dir, "generation_config.json", true, hf_generation_parse, err);
     if (!rc && out->n_eos == 0) {
         rc = galley_err_set(err, GALLEY_EMODEL,

@@ -3,7 +3,7 @@ set(format_tokenizer src/format/tokenizer.c src/format/tokenizer_bpe.c src/forma
 
 galley_module(format LAYER 2
     SOURCES src/format/bind.c src/format/card.c src/format/chatml.c src/format/exif.c src/format/hf_config.c
-            src/format/hf_json.c src/format/hf_preprocess.c src/format/jpeg.c src/format/picture.c src/format/png.c
+            src/format/hf_json.c src/format/hf_preprocess.c src/format/hf_text.c src/format/jpeg.c src/format/picture.c src/format/png.c
             src/format/safetensors.c src/format/versions.c src/format/weights.c ${format_tokenizer}
     DEPS base kernels
     LIBS PkgConfig::cjson PkgConfig::jpeg PkgConfig::png PkgConfig::pcre2 PkgConfig::utf8proc)

@@ -155,7 +155,8 @@ static void refuses_by_name(void)
     static const struct {
         const char *was, *is, *says;
     } rows[] = {
-        { "\"qwen2_5_vl\"", "\"llama\"", "\"model_type\" is llama" },
+        { "\"qwen2_5_vl\"", "\"mamba\"", "\"model_type\" is mamba" },
+        { "\"qwen2_5_vl\"", "\"llama\"", "\"type\" is mrope" },
         { "\"model_type\":\"qwen2_5_vl\",", "", "\"model_type\" is missing" },
         { "\"hidden_size\":2048,", "", "\"hidden_size\" is missing" },
         { "\"hidden_size\":2048", "\"hidden_size\":\"2048\"", "\"hidden_size\" is not a number" },
@@ -180,7 +181,9 @@ static void refuses_by_name(void)
         { "\"max_window_layers\":70", "\"use_sliding_window\":true,\"max_window_layers\":7",
           "\"use_sliding_window\" is true" },
         { "\"use_cache\":true", "\"layer_types\":[\"sliding_attention\"]",
-          "\"layer_types\" is sliding_attention" },
+          "\"layer_types\" has 1 entries, not 36" },
+        { "\"use_cache\":true", "\"layer_types\":[\"linear_attention\"]",
+          "\"layer_types\" is linear_attention" },
         { "\"hidden_act\":\"silu\"", "\"hidden_act\":\"gelu\"", "\"hidden_act\" is gelu" },
         { "\"use_cache\":true", "\"attention_bias\":false", "\"attention_bias\" is false" },
         { "\"use_cache\":true", "\"head_dim\":64", "head_dim is 64" },

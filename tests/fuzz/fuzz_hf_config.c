@@ -30,13 +30,26 @@ static void check_eos(const struct hf_config *c)
     }
 }
 
-static void check_text(const struct hf_text_config *t)
+static void check_rope(const struct hf_rope *r)
 {
+    CLAIM(isfinite(r->theta) && r->theta >= 1);
+    CLAIM(r->kind == HF_ROPE_PLAIN || r->factor >= 1);
+    CLAIM(r->kind != HF_ROPE_LLAMA3 || (r->low > 0 && r->high > r->low && r->original_context > 0));
+}
+
+static void check_text(const struct hf_config *c)
+{
+    const struct hf_text_config *t = &c->text;
+    const int n_axes = t->mrope_section[0] + t->mrope_section[1] + t->mrope_section[2];
     CLAIM(t->hidden > 0 && t->n_layers > 0 && t->n_vocab > 0 && t->max_positions > 0);
     CLAIM(t->intermediate > 0 && t->n_kv_head > 0 && t->n_head % t->n_kv_head == 0);
-    CLAIM(t->head_dim > 0 && t->head_dim % 2 == 0 && t->head_dim * t->n_head == t->hidden);
-    CLAIM(t->mrope_section[0] + t->mrope_section[1] + t->mrope_section[2] == t->head_dim / 2);
-    CLAIM(isfinite(t->rope.theta) && t->rope.theta >= 1 && t->rms_eps > 0);
+    CLAIM(t->head_dim > 0 && t->head_dim % 2 == 0 && t->n_head > 0);
+    CLAIM(n_axes == (c->has_vision ? t->head_dim / 2 : 0));
+    CLAIM(t->rms_eps > 0 && t->window >= 0 && (t->window == 0 || t->window_pattern > 0));
+    CLAIM(t->embed_scale >= 0 && t->query_scale >= 0);
+    CLAIM(t->attn_softcap >= 0 && t->final_softcap >= 0);
+    check_rope(&t->rope);
+    check_rope(&t->rope_local);
 }
 
 static void check_vision(const struct hf_vision_config *v, const struct hf_text_config *t)
@@ -79,12 +92,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     enum galley_status rc = hf_config_parse(&c, "input", text, n, &err);
     if (rc) {
         check_refusal(rc, &err);
-        c = (struct hf_config){ .text.n_vocab = 2048,
-                                .vision = { .patch = 14, .temporal_patch = 2, .merge = 2 } };
+        c = (struct hf_config){ .text.n_vocab = 2048 };
     } else {
-        check_text(&c.text);
-        check_vision(&c.vision, &c.text);
+        check_text(&c);
         check_eos(&c);
+    }
+    if (!rc && c.has_vision) {
+        check_vision(&c.vision, &c.text);
+    } else {
+        c.vision = (struct hf_vision_config){ .patch = 14, .temporal_patch = 2, .merge = 2 };
+        hf_preprocess_default(&c.pre);
     }
     rc = hf_preprocess_parse(&c, "input", text, n, &err);
     if (rc) {
