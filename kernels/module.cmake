@@ -2,7 +2,12 @@ set(kernels_sources kernels/cpu.c kernels/cpu_attn.c kernels/cpu_gemm.c kernels/
     kernels/kv_type.c kernels/scratch.c
     kernels/ref/act.c kernels/ref/attn.c kernels/ref/gemm.c kernels/ref/norm.c
     kernels/ref/quant.c kernels/ref/quant_decode32.c kernels/ref/quant_decode_k.c
+    kernels/ref/quant_encode.c kernels/ref/quant_fit.c
     kernels/ref/ref_math.c kernels/ref/rope.c kernels/ref/top1.c kernels/ref/widen.c)
+
+# The search for scales is loops over lanes: -O3 makes vectors of them.
+set_source_files_properties(kernels/ref/quant_encode.c kernels/ref/quant_fit.c PROPERTIES
+    COMPILE_OPTIONS "-O3")
 
 # Each variant gets its instruction set here, file by file: nothing else may contain it, or the
 # binary would not start on an older CPU.  -O3 unrolls the register tiles.

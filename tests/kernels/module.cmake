@@ -1,6 +1,7 @@
 foreach(part attn gemm rows)
     galley_test(check_${part} SOURCES tests/kernels/check_${part}.c DEPS kernels TIMEOUT 300)
 endforeach()
+galley_test(check_quant SOURCES tests/kernels/check_quant.c DEPS kernels)
 
 # The benchmark alone links oneDNN, as the ceiling to measure against.
 find_package(OpenMP COMPONENTS C)
