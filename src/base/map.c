@@ -56,6 +56,17 @@ void map_close(struct map *m)
     *m = (struct map){ 0 };
 }
 
+void map_drop(const void *p, size_t n)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t first = ((uintptr_t)p + page - 1) / page * page;
+    const uintptr_t last = ((uintptr_t)p + n) / page * page;
+    if (first < last) {
+        /* advice: a refusal only means that the pages stay */
+        (void)madvise((void *)first, last - first, MADV_DONTNEED);
+    }
+}
+
 enum galley_status fd_read(int fd, const char *name, size_t max, char **out, size_t *n,
                            struct galley_err *err)
 {

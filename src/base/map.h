@@ -20,6 +20,9 @@ struct map {
 GALLEY_MUST_USE enum galley_status map_open(struct map *m, const char *path,
                                             struct galley_err *err);
 void map_close(struct map *m); /* closed or zeroed is fine */
+/* Takes the whole pages inside p[0..n), a part of a mapping, out of memory; who looks again reads
+ * them from the file again.  Never for other memory: its contents would be lost. */
+void map_drop(const void *p, size_t n);
 
 /* Reads a whole regular file into a NUL-terminated heap block, at most max bytes:
  * GALLEY_ELIMIT with both numbers above that.  *out is the caller's. */
