@@ -2,7 +2,7 @@
  *
  * Every count, length, type, offset and shape is checked against the file before anything is handed
  * out; the file stays mapped until gguf_close.  A split checkpoint (NAME-00001-of-00003.gguf,
- * split.count) opens as one when the path is its first part; a missing part is named.  Big-endian
+ * split.count) opens as one from any of its parts; a missing part is named.  Big-endian
  * files and v1 are refused in so many words.  Format: ggml's docs/gguf.md. */
 #ifndef GALLEY_FORMAT_GGUF_H
 #define GALLEY_FORMAT_GGUF_H
@@ -52,10 +52,11 @@ struct gguf_tensor {
     const char *name;   /* lent, NUL-terminated */
     struct tensor view; /* dtype and shape in PyTorch's order; data inside the mapping */
     uint32_t ggml_type; /* as written */
-    bool known;         /* false: a type this build cannot read (view.dtype is not to be used) */
+    const char *type;   /* its name: "Q4_K", "IQ2_XXS", "type 99" */
+    bool known;         /* false: a type this build cannot read (view.dtype is DTYPE_COUNT) */
     int i_part;         /* of which file */
     uint64_t offset;    /* of the data in that file */
-    uint64_t bytes;
+    uint64_t bytes;     /* 0: a type of unknown size */
 };
 
 GALLEY_MUST_USE enum galley_status gguf_open(struct gguf **out, const char *path,
@@ -92,5 +93,12 @@ int gguf_n_tensors(const struct gguf *g);
 const struct gguf_tensor *gguf_tensor_at(const struct gguf *g, int i);
 const struct gguf_tensor *gguf_tensor_lookup(const struct gguf *g, const char *name);
 const char *gguf_path(const struct gguf *g); /* of the first part; "memory" */
+int gguf_n_parts(const struct gguf *g);
+const char *gguf_part_path(const struct gguf *g, int i);
+int gguf_version(const struct gguf *g);
+/* Whether tensors lie in mapped files (not in memory somebody lent). */
+bool gguf_is_mapped(const struct gguf *g);
+/* Whether the string value's element i is exactly `text`. */
+bool gguf_string_is(const struct gguf_string *s, const char *text);
 
 #endif

@@ -10,32 +10,14 @@
 #include "src/base/json.h"
 #include "src/base/map.h"
 #include "src/base/mem.h"
-#include "src/format/safetensors.h"
+#include "src/format/weights_impl.h"
 
 #define SINGLE     "model.safetensors"
 #define INDEX      "model.safetensors.index.json"
 #define INDEX_MAX  ((size_t)100 << 20)
 #define SHARDS_MAX 1024
 #define SHAPE_TEXT 128
-
-struct shard {
-    char *name; /* plain file name */
-    struct safetensors *file;
-};
-
-struct weight {
-    const struct st_entry *entry;
-    const struct shard *shard;
-    bool used;
-};
-
-struct weights {
-    char *dir;
-    struct shard shards[SHARDS_MAX];
-    int n_shards;
-    struct weight *items; /* in name order */
-    int n_items;
-};
+#define PLACE_TEXT 512
 
 static enum galley_status no_memory(struct galley_err *err, const char *dir)
 {
@@ -62,15 +44,15 @@ static struct shard *lookup_shard(struct weights *w, const char *name)
 static enum galley_status open_shard(struct weights *w, const char *name, struct galley_err *err)
 {
     if (w->n_shards == SHARDS_MAX) {
-        return galley_err_set(err, GALLEY_EMODEL, "%s/%s: more than %d shards", w->dir, INDEX,
+        return galley_err_set(err, GALLEY_EMODEL, "%s/%s: more than %d shards", w->place, INDEX,
                               SHARDS_MAX);
     }
     struct shard *s = &w->shards[w->n_shards];
     s->name = mem_strdup(name);
-    char *path = path_join(w->dir, name);
+    char *path = path_join(w->place, name);
     enum galley_status rc;
     if (!s->name || !path) {
-        rc = no_memory(err, w->dir);
+        rc = no_memory(err, w->place);
     } else {
         rc = safetensors_open(&s->file, path, err);
         rc = rc == GALLEY_EIO ? galley_err_prefix(err, GALLEY_EMODEL, "model file") : rc;
@@ -110,7 +92,25 @@ static enum galley_status open_shards(struct weights *w, const char *path, const
 static int compare_items(const void *a, const void *b)
 {
     const struct weight *x = a, *y = b;
-    return strcmp(x->entry->name, y->entry->name);
+    return strcmp(x->name, y->name);
+}
+
+enum galley_status weights_sort(struct weights *w, struct galley_err *err)
+{
+    qsort(w->items, (size_t)w->n_items, sizeof(*w->items), compare_items);
+    for (int i = 1; i < w->n_items; i++) {
+        const struct weight *a = &w->items[i - 1], *b = &w->items[i];
+        if (compare_items(a, b) != 0) {
+            continue;
+        }
+        if (!a->file || !b->file) {
+            return galley_err_set(err, GALLEY_EMODEL, "%s: two tensors stand for %s", w->place,
+                                  a->name);
+        }
+        return galley_err_set(err, GALLEY_EMODEL, "%s: %s is in both %s and %s", w->place, a->name,
+                              a->file, b->file);
+    }
+    return GALLEY_OK;
 }
 
 /* All tensors of all shards, whatever the index says about them. */
@@ -122,30 +122,25 @@ static enum galley_status merge(struct weights *w, struct galley_err *err)
     }
     w->items = mem_many(struct weight, n);
     if (!w->items) {
-        return no_memory(err, w->dir);
+        return no_memory(err, w->place);
     }
     for (int i = 0; i < w->n_shards; i++) {
         const struct shard *s = &w->shards[i];
         for (int k = 0; k < safetensors_count(s->file); k++) {
-            w->items[w->n_items++] =
-                (struct weight){ .entry = safetensors_at(s->file, k), .shard = s };
+            const struct st_entry *e = safetensors_at(s->file, k);
+            w->items[w->n_items++] = (struct weight){ .name = e->name,
+                                                      .dtype = e->dtype,
+                                                      .view = &e->view,
+                                                      .file = s->name,
+                                                      .mapped = true };
         }
     }
-    qsort(w->items, n, sizeof(*w->items), compare_items);
-    for (size_t i = 1; i < n; i++) {
-        const struct weight *a = &w->items[i - 1], *b = &w->items[i];
-        if (compare_items(a, b) == 0) {
-            return galley_err_set(err, GALLEY_EMODEL, "%s: %s is in both %s and %s", w->dir,
-                                  a->entry->name, a->shard->name, b->shard->name);
-        }
-    }
-    return GALLEY_OK;
+    return weights_sort(w, err);
 }
 
 static struct weight *lookup(const struct weights *w, const char *name)
 {
-    const struct st_entry entry = { .name = name };
-    const struct weight key = { .entry = &entry };
+    const struct weight key = { .name = name };
     return bsearch(&key, w->items, (size_t)w->n_items, sizeof(*w->items), compare_items);
 }
 
@@ -157,7 +152,7 @@ static enum galley_status check_index(const struct weights *w, const char *path,
     cJSON_ArrayForEach(item, map)
     {
         const struct weight *found = lookup(w, item->string);
-        if (!found || strcmp(found->shard->name, item->valuestring) != 0) {
+        if (!found || strcmp(found->file, item->valuestring) != 0) {
             return galley_err_set(err, GALLEY_EMODEL, "%s: %s is not in %s", path, item->string,
                                   item->valuestring);
         }
@@ -197,7 +192,7 @@ static enum galley_status open_files(struct weights *w, const char *single, cons
     }
     return galley_err_set(err, GALLEY_EMODEL,
                           "%s: neither %s nor %s is there: give a Hugging Face model directory",
-                          w->dir, SINGLE, INDEX);
+                          w->place, SINGLE, INDEX);
 }
 
 enum galley_status weights_open(struct weights **out, const char *dir, struct galley_err *err)
@@ -207,10 +202,12 @@ enum galley_status weights_open(struct weights **out, const char *dir, struct ga
     if (!w) {
         return no_memory(err, dir);
     }
-    w->dir = mem_strdup(dir);
+    w->place = mem_strdup(dir);
+    w->shards = mem_many(struct shard, SHARDS_MAX);
     char *single = path_join(dir, SINGLE), *index = path_join(dir, INDEX);
-    const enum galley_status rc =
-        w->dir && single && index ? open_files(w, single, index, err) : no_memory(err, dir);
+    const enum galley_status rc = w->place && w->shards && single && index
+                                      ? open_files(w, single, index, err)
+                                      : no_memory(err, dir);
     mem_free(single);
     mem_free(index);
     if (rc) {
@@ -230,8 +227,18 @@ void weights_close(struct weights *w)
         safetensors_close(w->shards[i].file);
         mem_free(w->shards[i].name);
     }
+    for (int i = 0; w->names && i < w->n_names; i++) {
+        mem_free(w->names[i]);
+    }
+    if (w->made) {
+        mem_free((void *)(uintptr_t)w->made->data);
+    }
+    mem_free(w->made);
+    mem_free(w->names);
+    mem_free(w->shards);
+    gguf_close(w->gguf);
     mem_free(w->items);
-    mem_free(w->dir);
+    mem_free(w->place);
     mem_free(w);
 }
 
@@ -243,19 +250,28 @@ int weights_count(const struct weights *w)
 const char *weights_name_at(const struct weights *w, int i)
 {
     assert(i >= 0 && i < w->n_items);
-    return w->items[i].entry->name;
+    return w->items[i].name;
 }
 
 const struct tensor *weights_tensor_at(const struct weights *w, int i)
 {
     assert(i >= 0 && i < w->n_items);
-    return &w->items[i].entry->view;
+    return w->items[i].view;
 }
 
 const char *weights_dtype_at(const struct weights *w, int i)
 {
     assert(i >= 0 && i < w->n_items);
-    return w->items[i].entry->dtype;
+    return w->items[i].dtype;
+}
+
+static size_t tensor_bytes(const struct tensor *t)
+{
+    uint64_t n = 1;
+    for (int i = 0; i < t->n_dim; i++) {
+        n *= (uint64_t)t->shape[i];
+    }
+    return (size_t)dtype_row_bytes(t->dtype, n);
 }
 
 static void shape_text(char out[SHAPE_TEXT], int n_dim, const int64_t *shape)
@@ -268,6 +284,13 @@ static void shape_text(char out[SHAPE_TEXT], int n_dim, const int64_t *shape)
     snprintf(out + n, (size_t)(SHAPE_TEXT - n), "]");
 }
 
+/* Where the tensor lies: "DIR/SHARD", or the file. */
+static void place_text(char out[PLACE_TEXT], const struct weights *w, const struct weight *item)
+{
+    snprintf(out, PLACE_TEXT, "%s%s%s", w->place, item->file ? "/" : "",
+             item->file ? item->file : "");
+}
+
 enum galley_status weights_lookup(struct weights *w, const char *name, int n_dim,
                                   const int64_t *shape, const struct tensor **out,
                                   struct galley_err *err)
@@ -278,34 +301,52 @@ enum galley_status weights_lookup(struct weights *w, const char *name, int n_dim
     shape_text(want, n_dim, shape);
     struct weight *found = lookup(w, name);
     if (!found) {
-        return galley_err_set(err, GALLEY_EMODEL, "%s: tensor %s %s is missing", w->dir, name,
+        return galley_err_set(err, GALLEY_EMODEL, "%s: tensor %s %s is missing", w->place, name,
                               want);
     }
-    const struct st_entry *e = found->entry;
-    if (!e->usable) {
-        return galley_err_set(
-            err, GALLEY_EMODEL,
-            "%s/%s: tensor %s is %s; F32, F16 and BF16 with at most %d dimensions "
-            "are supported",
-            w->dir, found->shard->name, name, e->dtype, TENSOR_DIM_MAX);
+    const struct tensor *view = found->view;
+    char place[PLACE_TEXT];
+    place_text(place, w, found);
+    if (view->dtype == DTYPE_COUNT && w->gguf) {
+        return galley_err_set(err, GALLEY_EMODEL,
+                              "%s: tensor %s is %s; F32, F16, BF16, Q4_0 to Q8_0, Q2_K to Q6_K, "
+                              "IQ4_NL, IQ4_XS and MXFP4 are supported",
+                              place, name, found->dtype);
     }
-    bool same = e->view.n_dim == n_dim;
+    if (view->dtype == DTYPE_COUNT) {
+        return galley_err_set(err, GALLEY_EMODEL,
+                              "%s: tensor %s is %s; F32, F16 and BF16 with at most %d dimensions "
+                              "are supported",
+                              place, name, found->dtype, TENSOR_DIM_MAX);
+    }
+    bool same = view->n_dim == n_dim;
     for (int i = 0; same && i < n_dim; i++) {
-        same = e->view.shape[i] == shape[i];
+        same = view->shape[i] == shape[i];
     }
     if (!same) {
-        shape_text(has, e->view.n_dim, e->view.shape);
-        return galley_err_set(err, GALLEY_EMODEL, "%s/%s: tensor %s is %s, the config wants %s",
-                              w->dir, found->shard->name, name, has, want);
+        shape_text(has, view->n_dim, view->shape);
+        return galley_err_set(err, GALLEY_EMODEL, "%s: tensor %s is %s, the config wants %s", place,
+                              name, has, want);
     }
     found->used = true;
-    *out = &e->view;
+    *out = view;
     return GALLEY_OK;
 }
 
 bool weights_has(const struct weights *w, const char *name)
 {
     return lookup(w, name) != NULL;
+}
+
+void weights_release(const struct weights *w, const struct tensor *t)
+{
+    for (int i = 0; i < w->n_items; i++) {
+        const struct weight *item = &w->items[i];
+        if (item->mapped && item->view->dtype != DTYPE_COUNT && item->view->data == t->data) {
+            map_drop(t->data, tensor_bytes(item->view));
+            return;
+        }
+    }
 }
 
 static bool is_ignored(const char *name, const char *const *ignored)
@@ -323,11 +364,13 @@ enum galley_status weights_check_all_used(const struct weights *w, const char *c
 {
     for (int i = 0; i < w->n_items; i++) {
         const struct weight *item = &w->items[i];
-        if (!item->used && !is_ignored(item->entry->name, ignored)) {
+        if (!item->used && !is_ignored(item->name, ignored)) {
+            char place[PLACE_TEXT];
+            place_text(place, w, item);
             return galley_err_set(err, GALLEY_EMODEL,
-                                  "%s/%s: tensor %s is not part of this model: config and weights "
+                                  "%s: tensor %s is not part of this model: config and weights "
                                   "do not belong together",
-                                  w->dir, item->shard->name, item->entry->name);
+                                  place, item->name);
         }
     }
     return GALLEY_OK;

@@ -28,8 +28,8 @@ void weights_close(struct weights *w);
 
 int weights_count(const struct weights *w);
 /* i-th tensor in name order: lends name, view and dtype as written in the file.  The view's dtype
- * is DTYPE_COUNT when it is none of F32, F16 and BF16 or there are too many dimensions: such
- * tensors are listed, and a lookup refuses them. */
+ * is DTYPE_COUNT when this build cannot read the type (safetensors: others than F32, F16 and BF16)
+ * or there are too many dimensions: such tensors are listed, and a lookup refuses them. */
 const char *weights_name_at(const struct weights *w, int i);
 const struct tensor *weights_tensor_at(const struct weights *w, int i);
 const char *weights_dtype_at(const struct weights *w, int i);
