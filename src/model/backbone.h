@@ -3,11 +3,14 @@
 #define GALLEY_MODEL_BACKBONE_H
 
 #include "kernels/scratch.h"
+#include "src/base/hash.h"
 #include "src/model/desc.h"
 #include "src/model/model.h"
 
+/* NULL where the description has none. */
 struct layer {
-    float *attn_norm, *ffn_norm;
+    float *attn_norm, *attn_post_norm, *ffn_norm, *ffn_post_norm; /* [hidden] */
+    float *q_norm, *k_norm;                                       /* [head_dim] */
     struct linear *qkv, *o;        /* rows of qkv: all q heads, all k heads, all v heads */
     struct linear *gate_up, *down; /* rows of gate_up: gate, then up */
 };
@@ -21,8 +24,12 @@ struct model {
     float *final_norm;
     struct linear *head;
     uint64_t weight_bytes;
+    uint8_t hash[HASH_BYTES];
     /* the thread that runs model_forward */
     struct scratch scratch;
 };
+
+/* model_hash.c: see model_hash. */
+void model_hash_make(uint8_t out[HASH_BYTES], const struct model_desc *d, const struct weights *w);
 
 #endif

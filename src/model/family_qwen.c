@@ -1,6 +1,4 @@
-/* family_qwen.c - the text models of Qwen2-VL and Qwen2.5-VL: Qwen2 with M-RoPE. */
-#include <math.h>
-
+/* family_qwen.c - Qwen2, Qwen3, and the text models of Qwen2-VL and Qwen2.5-VL. */
 #include "src/model/desc.h"
 
 /* The classic layout, the nesting newer checkpoints are saved with, and the same seen from a
@@ -20,6 +18,8 @@ static const struct model_names qwen_names = {
     .k_bias = "self_attn.k_proj.bias",
     .v_weight = "self_attn.v_proj.weight",
     .v_bias = "self_attn.v_proj.bias",
+    .q_norm = "self_attn.q_norm.weight",
+    .k_norm = "self_attn.k_norm.weight",
     .o_weight = "self_attn.o_proj.weight",
     .o_bias = "self_attn.o_proj.bias",
     .ffn_norm = "post_attention_layernorm.weight",
@@ -31,26 +31,9 @@ static const struct model_names qwen_names = {
 
 void family_qwen_describe(struct model_desc *d, const struct hf_config *cfg)
 {
-    const struct hf_text_config *t = &cfg->text;
+    model_desc_fill(d, cfg);
     d->names = &qwen_names;
-    d->hidden = t->hidden;
-    d->n_vocab = t->n_vocab;
-    d->norm_eps = t->rms_eps;
-    d->tied = t->tied;
-    d->n_rope = 1;
-    d->rope[0].theta = t->rope.theta;
-    for (int a = 0; a < 3; a++) {
-        d->rope[0].section[a] = t->mrope_section[a];
-    }
     for (int i = 0; i < d->n_layers; i++) {
-        d->layers[i] = (struct layer_desc){
-            .n_head = t->n_head,
-            .n_kv_head = t->n_kv_head,
-            .head_dim = t->head_dim,
-            .attn_scale = (float)(1.0 / sqrt(t->head_dim)),
-            .qkv_bias = true,
-            .intermediate = t->intermediate,
-            .act = ACT_SILU,
-        };
+        d->layers[i].norms = NORM_PRE_ATTN | NORM_PRE_FFN;
     }
 }

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "src/base/mem.h"
 #include "src/format/bind.h"
@@ -22,6 +23,17 @@ static const char *find_prefix(const struct model_names *names, const struct wei
     return names->prefixes[0];
 }
 
+/* A norm's weights in device memory; NULL when the description has no such norm. */
+static float *norm_bind(struct binder *b, const struct model_desc *d, bool there, const char *name,
+                        int64_t n)
+{
+    float *w = there ? bind_vector(b, name, n) : NULL;
+    for (int64_t i = 0; w && d->norm_plus_one && i < n; i++) {
+        w[i] += 1.0f;
+    }
+    return w;
+}
+
 static void layer_bind(struct layer *l, struct binder *b, const struct model_desc *d, int i)
 {
     const struct layer_desc *ld = &d->layers[i];
@@ -34,36 +46,32 @@ static void layer_bind(struct layer *l, struct binder *b, const struct model_des
         { n->k_weight, ld->qkv_bias ? n->k_bias : NULL, n_kv },
         { n->v_weight, ld->qkv_bias ? n->v_bias : NULL, n_kv },
     };
+    const struct ffn_desc *f = &ld->ffn;
     const struct bind_part gate_up[] = {
-        { n->gate, NULL, ld->intermediate },
-        { n->up, NULL, ld->intermediate },
+        { n->gate, f->bias ? n->gate_bias : NULL, f->intermediate },
+        { n->up, f->bias ? n->up_bias : NULL, f->intermediate },
     };
-    l->attn_norm = bind_vector(b, n->attn_norm, hidden);
+    l->attn_norm = norm_bind(b, d, ld->norms & NORM_PRE_ATTN, n->attn_norm, hidden);
     l->qkv = bind_stack(b, qkv, COUNT(qkv), 1, &hidden);
+    l->q_norm = norm_bind(b, d, ld->qk_norm != QK_NORM_NONE, n->q_norm, ld->head_dim);
+    l->k_norm = norm_bind(b, d, ld->qk_norm != QK_NORM_NONE, n->k_norm, ld->head_dim);
     l->o = bind_linear(b, n->o_weight, ld->o_bias ? n->o_bias : NULL, hidden, n_q);
-    l->ffn_norm = bind_vector(b, n->ffn_norm, hidden);
+    l->attn_post_norm = norm_bind(b, d, ld->norms & NORM_POST_ATTN, n->attn_post_norm, hidden);
+    l->ffn_norm = norm_bind(b, d, ld->norms & NORM_PRE_FFN, n->ffn_norm, hidden);
     l->gate_up = bind_stack(b, gate_up, COUNT(gate_up), 1, &hidden);
-    l->down = bind_linear(b, n->down, NULL, hidden, ld->intermediate);
+    l->down = bind_linear(b, n->down, f->bias ? n->down_bias : NULL, hidden, f->intermediate);
+    l->ffn_post_norm = norm_bind(b, d, ld->norms & NORM_POST_FFN, n->ffn_post_norm, hidden);
 }
 
-static enum galley_status head_bind(struct model *m, struct binder *b)
+static void head_bind(struct model *m, struct binder *b, const char *prefix)
 {
     const struct model_desc *d = &m->desc;
-    const int64_t shape[2] = { d->n_vocab, d->hidden };
-    const struct tensor *unused;
-    if (!d->tied) {
+    if (d->tied && !weights_has(b->w, d->names->head)) {
+        binder_scope(b, "%s", prefix);
+        m->head = bind_linear(b, d->names->embed, NULL, d->n_vocab, d->hidden);
+    } else { /* some tied checkpoints carry a head all the same: it is what they were saved with */
         m->head = bind_linear(b, d->names->head, NULL, d->n_vocab, d->hidden);
-        return b->rc;
     }
-    /* Some tied checkpoints carry the table twice: it is accounted for and left alone. */
-    if (weights_has(b->w, d->names->head)) {
-        b->rc = weights_lookup(b->w, d->names->head, 2, shape, &unused, b->err);
-    }
-    if (!b->rc) {
-        b->rc = m->dev->ops->linear_new(m->dev, &m->head, &m->embed, NULL, b->err);
-        b->bytes += (uint64_t)d->n_vocab * (uint64_t)d->hidden * dtype_bytes(m->embed.dtype);
-    }
-    return b->rc;
 }
 
 static enum galley_status model_bind(struct model *m, struct weights *w, struct galley_err *err)
@@ -85,11 +93,9 @@ static enum galley_status model_bind(struct model *m, struct weights *w, struct 
         layer_bind(&m->layers[i], &b, d, i);
     }
     binder_scope(&b, "%s", prefix);
-    m->final_norm = bind_vector(&b, d->names->final_norm, d->hidden);
+    m->final_norm = norm_bind(&b, d, true, d->names->final_norm, d->hidden);
     binder_scope(&b, "%s", "");
-    if (!b.rc) {
-        b.rc = head_bind(m, &b);
-    }
+    head_bind(m, &b, prefix);
     m->weight_bytes = b.bytes;
     return b.rc;
 }
@@ -116,6 +122,7 @@ enum galley_status model_open(struct model **out, struct device *dev, const stru
     if (rc) {
         goto fail;
     }
+    model_hash_make(m->hash, &m->desc, w);
     *out = m;
     return GALLEY_OK;
 fail:
@@ -125,8 +132,11 @@ fail:
 
 static void layer_close(struct device *dev, struct layer *l)
 {
-    dev->ops->free(dev, l->attn_norm);
-    dev->ops->free(dev, l->ffn_norm);
+    float *const norms[] = { l->attn_norm,     l->attn_post_norm, l->ffn_norm,
+                             l->ffn_post_norm, l->q_norm,         l->k_norm };
+    for (size_t i = 0; i < COUNT(norms); i++) {
+        dev->ops->free(dev, norms[i]);
+    }
     dev->ops->linear_free(dev, l->qkv);
     dev->ops->linear_free(dev, l->o);
     dev->ops->linear_free(dev, l->gate_up);
@@ -168,4 +178,14 @@ int model_n_vocab(const struct model *m)
 uint64_t model_weight_bytes(const struct model *m)
 {
     return m->weight_bytes;
+}
+
+void model_hash(const struct model *m, uint8_t out[HASH_BYTES])
+{
+    memcpy(out, m->hash, HASH_BYTES);
+}
+
+const char *const *model_ignored_tensors(const struct model *m)
+{
+    return m->desc.names->ignored;
 }

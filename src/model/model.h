@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "kernels/device.h"
+#include "src/base/hash.h"
 #include "src/format/hf_config.h"
 #include "src/format/weights.h"
 #include "src/model/kv.h"
@@ -29,6 +30,14 @@ struct kv_shape model_kv_shape(const struct model *m, enum kv_type type);
 int model_hidden(const struct model *m);
 int model_n_vocab(const struct model *m);
 uint64_t model_weight_bytes(const struct model *m);
+/* What cached keys, values and image embeddings depend on, as a key: SHA-256 over the description
+ * and over every tensor of the checkpoint (vision included): name, type, shape, and its bytes, of
+ * those over 12 KiB the first, middle and last 4 KiB.  Two files that differ in nothing else are
+ * taken for one model. */
+void model_hash(const struct model *m, uint8_t out[HASH_BYTES]);
+/* Prefixes of tensors that a checkpoint of this family may hold beside the model's, for
+ * weights_check_all_used; NULL: none. */
+const char *const *model_ignored_tensors(const struct model *m);
 
 /* One step: rows of many sequences, rows of one sequence adjacent and in ascending
  * logical order.  Row r is token[r], or, when embd[r] is not NULL, that embedding

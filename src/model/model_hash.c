@@ -1,0 +1,138 @@
+/* model_hash.c - the identity of a model, for cache keys; what it covers stands in model.h.
+ *
+ * The description is hashed number by number, as text would be: no padding, no pointers, the same
+ * on every build.  Sampling keeps the cost at some pages per tensor, which opening reads anyway;
+ * training touches every page of a matrix, so three of them tell two checkpoints apart. */
+#include <string.h>
+
+#include "src/model/backbone.h"
+
+#define SAMPLE_BYTES 4096
+
+static void add_int(struct hash *h, int64_t v)
+{
+    unsigned char bytes[8];
+    for (int i = 0; i < 8; i++) {
+        bytes[i] = (unsigned char)((uint64_t)v >> (8 * i));
+    }
+    hash_add(h, bytes, sizeof(bytes));
+}
+
+static void add_number(struct hash *h, double v)
+{
+    int64_t bits;
+    memcpy(&bits, &v, sizeof(bits));
+    add_int(h, bits);
+}
+
+static void add_layer(struct hash *h, const struct layer_desc *l)
+{
+    const struct ffn_desc *f = &l->ffn;
+    const int64_t ints[] = {
+        l->n_head,
+        l->n_kv_head,
+        l->head_dim,
+        l->window,
+        l->chunk,
+        l->i_rope,
+        l->qkv_bias,
+        l->o_bias,
+        l->attn_gated,
+        (int64_t)l->qk_norm,
+        l->qk_norm_plain,
+        l->norms,
+        f->intermediate,
+        (int64_t)f->act,
+        f->bias,
+        f->n_experts,
+        f->top_k,
+        f->n_shared,
+        f->shared_intermediate,
+        (int64_t)f->router,
+        f->renormalise,
+        f->shared_gated,
+        f->scale_input,
+    };
+    const float numbers[] = { l->attn_scale, l->attn_softcap, l->temp_scale, l->temp_floor };
+    for (size_t i = 0; i < COUNT(ints); i++) {
+        add_int(h, ints[i]);
+    }
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        add_number(h, (double)numbers[i]);
+    }
+}
+
+static void add_rope(struct hash *h, const struct rope_desc *r)
+{
+    add_int(h, r->rot_dim);
+    add_int(h, r->pairs);
+    add_number(h, r->gain);
+    for (int i = 0; i < r->rot_dim / 2; i++) {
+        add_number(h, r->freq[i]);
+        add_int(h, r->axis[i]);
+    }
+}
+
+static void add_desc(struct hash *h, const struct model_desc *d)
+{
+    const int64_t ints[] = { d->hidden, d->n_layers, d->n_vocab, d->norm_plus_one,
+                             d->tied,   d->n_mtp,    d->n_rope };
+    const double numbers[] = { d->norm_eps, (double)d->embed_scale, (double)d->residual_scale,
+                               (double)d->logit_scale, (double)d->final_softcap };
+    for (size_t i = 0; i < COUNT(ints); i++) {
+        add_int(h, ints[i]);
+    }
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        add_number(h, numbers[i]);
+    }
+    for (int i = 0; i < d->n_rope; i++) {
+        add_rope(h, &d->rope[i]);
+    }
+    for (int i = 0; i < d->n_layers; i++) {
+        add_layer(h, &d->layers[i]);
+    }
+}
+
+static uint64_t tensor_bytes(const struct tensor *t)
+{
+    uint64_t n = 1;
+    for (int i = 0; i < t->n_dim; i++) {
+        n *= (uint64_t)t->shape[i];
+    }
+    return dtype_row_bytes(t->dtype, n);
+}
+
+static void add_tensor(struct hash *h, const char *name, const struct tensor *t)
+{
+    add_int(h, (int64_t)strlen(name));
+    hash_add(h, name, strlen(name));
+    add_int(h, (int64_t)t->dtype);
+    add_int(h, t->n_dim);
+    for (int i = 0; i < t->n_dim; i++) {
+        add_int(h, t->shape[i]);
+    }
+    if (t->dtype >= DTYPE_COUNT) {
+        return; /* of a type nothing here can read */
+    }
+    const uint64_t n = tensor_bytes(t);
+    const unsigned char *data = t->data;
+    if (n <= 3 * SAMPLE_BYTES) {
+        hash_add(h, data, (size_t)n);
+        return;
+    }
+    hash_add(h, data, SAMPLE_BYTES);
+    hash_add(h, data + (n - SAMPLE_BYTES) / 2, SAMPLE_BYTES);
+    hash_add(h, data + n - SAMPLE_BYTES, SAMPLE_BYTES);
+}
+
+void model_hash_make(uint8_t out[HASH_BYTES], const struct model_desc *d, const struct weights *w)
+{
+    struct hash h;
+    hash_init(&h);
+    add_desc(&h, d);
+    add_int(&h, weights_count(w));
+    for (int i = 0; i < weights_count(w); i++) {
+        add_tensor(&h, weights_name_at(w, i), weights_tensor_at(w, i));
+    }
+    hash_finish(&h, out);
+}
