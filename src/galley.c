@@ -2,26 +2,15 @@
 #include "src/galley.h"
 
 #include <assert.h>
-#include <pthread.h>
-#include <stdatomic.h>
 
 #include "src/base/err.h"
 #include "src/base/mem.h"
 #include "src/document/document.h"
 #include "src/document/render.h"
+#include "src/handle.h"
 
 #define DPI_MIN 1
 #define DPI_MAX 10000 /* pdf_page's */
-
-struct galley_engine {
-    struct engine *engine;
-    galley_log_fn *log;
-    void *log_user;
-    atomic_bool closing; /* polled by the conversions that use this engine */
-    pthread_mutex_t lock;
-    pthread_cond_t left; /* a conversion has ended */
-    int n_conversions;   /* under lock */
-};
 
 /* base/log's callback to the public one: the levels are the same numbers. */
 static void forward_log(void *user, enum log_level level, const char *event, const char *text)

@@ -7,6 +7,8 @@
  *     galley_convert(e, &source, &options, &events, &stats, &err);
  *     galley_engine_close(e);
  *
+ * galley_submit asks the model directly: text and images in, text out, many requests at once.
+ *
  * Zero is the default of every option.  Nothing here writes to stdout or stderr, exits, or reads
  * the environment.  Functions may be called from any thread; several conversions may share an
  * engine. */
@@ -40,9 +42,19 @@ struct galley_engine_config {
     const char *cpu;        /* "auto", "ref", "avx2", "avx512"; NULL is "auto" */
     int threads;            /* 0: one per CPU */
     int max_seqs;           /* regions read at once; 0: 16 */
-    uint64_t kv_bytes;      /* KV cache; 0: a default */
+    uint64_t kv_bytes;      /* KV cache; 0: planned */
     galley_log_fn *log;     /* NULL: silent */
     void *log_user;
+    const char *mmproj_path;      /* the vision half of a GGUF pair; NULL: found beside the model */
+    int max_rows;                 /* rows of one forward pass; 0: 512 */
+    int max_inbox;                /* waiting requests; 0: 256 */
+    int context;                  /* most tokens of one sequence; 0: the model's limit */
+    const char *kv_type;          /* "auto", "f32", "f16", "bf16", "q8", "fp8"; NULL is "auto" */
+    uint64_t memory_bytes;        /* refuse to open above this; 0: what the machine has */
+    uint64_t vision_cache_bytes;  /* embeddings kept in memory; 0: 256 MiB */
+    const char *vision_cache_dir; /* and on disk, shared between processes; NULL: not */
+    uint64_t vision_cache_disk_bytes; /* 0: 1 GiB */
+    bool no_prefix_cache;
 };
 
 /* Opens a model.  On success *out is the caller's; on failure *out is NULL and *err, if given, says
@@ -64,6 +76,18 @@ galley_convert(struct galley_engine *e, const struct galley_source *source,
                const struct galley_convert_options *options,
                const struct galley_convert_events *events, struct galley_stats *stats,
                struct galley_err *err);
+
+/* Gives a request to the engine and returns at once; everything pointed to is copied.  on_chunk as
+ * text is decided, then on_end exactly once for every accepted request.  GALLEY_ELIMIT when too
+ * many wait: try again after an on_end. */
+GALLEY_MUST_USE GALLEY_API enum galley_status galley_submit(struct galley_engine *e,
+                                                            const struct galley_generation *g,
+                                                            uint64_t *id, struct galley_err *err);
+/* Takes effect within one step; on_end still comes.  Unknown ids are fine. */
+GALLEY_API void galley_cancel(struct galley_engine *e, uint64_t id);
+GALLEY_API struct galley_totals galley_engine_totals(const struct galley_engine *e);
+/* "stop", "length" ... */
+GALLEY_API const char *galley_finish_name(enum galley_finish f);
 
 /* Output formats, streamed: begin, then page by page (index from 0), then end.  Strings are the
  * caller's (galley_free); NULL when memory is short. */

@@ -118,6 +118,108 @@ struct galley_convert_options {
     double ocr_seconds;             /* time limit per page in Tesseract; 0: 60 */
 };
 
+/* ---- talking to the model ---- */
+
+enum galley_role { GALLEY_SYSTEM, GALLEY_USER, GALLEY_ASSISTANT };
+
+/* A piece of a message: one of text, tokens, an encoded picture, or pixels. */
+struct galley_part {
+    const char *text;
+    const int32_t *tokens; /* [n_tokens] ids as they are: for those who tokenise themselves */
+    int n_tokens;
+    const void *picture; /* PNG or JPEG */
+    size_t n_picture;
+    const uint8_t *rgb; /* [height][width][3] */
+    int width, height;
+    int64_t min_pixels, max_pixels; /* of this image; 0: the model's */
+};
+
+struct galley_message {
+    enum galley_role role;
+    const struct galley_part *parts;
+    int n_parts;
+};
+
+enum galley_finish {
+    GALLEY_FINISH_STOP,
+    GALLEY_FINISH_STOP_STRING,
+    GALLEY_FINISH_LENGTH,
+    GALLEY_FINISH_REPETITION,
+    GALLEY_FINISH_DEADLINE,
+    GALLEY_FINISH_CANCELLED,
+    GALLEY_FINISH_FAILED
+};
+
+struct galley_top {
+    int32_t id;
+    float logprob;
+};
+
+struct galley_token {
+    int32_t id;
+    float logprob;
+    const struct galley_top *top; /* [n_top_logprobs] */
+};
+
+/* A stretch of decided text: whole UTF-8 characters, lent for the call. */
+struct galley_chunk {
+    uint64_t id;
+    const char *text;
+    size_t n_text;
+    const int32_t *tokens; /* [n_tokens] decided since the last chunk */
+    int n_tokens;
+    const struct galley_token *logprobs; /* [n_tokens]; NULL unless asked for */
+};
+
+struct galley_generated {
+    uint64_t id;
+    enum galley_finish finish;
+    int status;        /* enum galley_status */
+    const char *error; /* "" unless failed */
+    const char *text;
+    size_t n_text;
+    int n_prompt, n_visual, n_output;
+    int n_cached, n_images_cached, n_preempted;
+    int n_steps, n_drafted, n_accepted;
+    double mean_logprob;
+    double queue_seconds, first_token_seconds, total_seconds;
+    double encode_seconds, prefill_seconds, decode_seconds;
+};
+
+/* Zero is a default everywhere: greedy, the model's own limits. */
+struct galley_generation {
+    const struct galley_message *messages;
+    int n_messages;
+    bool raw;          /* the parts of one message are the prompt itself, without a chat frame */
+    bool thinking;     /* Qwen3's switch */
+    const char *draft; /* a text to verify; NULL: none */
+    double accept;     /* 0 or 1: lossless; below 1: HSD's threshold, greedy only */
+    double temperature, top_p, min_p, repetition_penalty;
+    int top_k;
+    uint64_t seed;
+    const char *const *stop;
+    int n_stop;
+    bool ignore_eos;
+    bool logprobs;
+    int n_top_logprobs; /* 0..20 */
+    int max_new_tokens;
+    int priority;            /* -100..100 */
+    double deadline_seconds; /* from submission; 0: none */
+    void *user;
+    /* On the engine's thread: must not block nor call galley, except galley_submit and
+     * galley_cancel. */
+    void (*on_chunk)(void *user, const struct galley_chunk *c);
+    void (*on_end)(void *user, const struct galley_generated *g); /* exactly once */
+};
+
+/* What the engine has done since it was opened. */
+struct galley_totals {
+    uint64_t n_passes, n_rows;
+    uint64_t n_prompt_tokens, n_cached_tokens, n_output_tokens;
+    uint64_t n_drafted, n_accepted, n_preemptions, n_images, n_images_cached;
+    int n_running, n_waiting, n_kv_blocks, n_kv_free;
+};
+
 /* What convert calls back, all on the thread that called it; user is handed through.  Any may be
  * NULL. */
 struct galley_convert_events {

@@ -56,6 +56,13 @@ enum galley_status source_open(struct source *out, const struct galley_source *s
     return rc;
 }
 
+enum galley_status source_picture(struct image **out, const void *bytes, size_t n,
+                                  struct galley_err *err)
+{
+    bool damaged;
+    return picture_decode(out, &damaged, bytes, n, PICTURE_MAX_PIXELS, err);
+}
+
 void source_close(struct source *s)
 {
     pdf_close(s->pdf);

@@ -20,6 +20,9 @@ struct source {
 GALLEY_MUST_USE enum galley_status source_open(struct source *out, const struct galley_source *src,
                                                const struct galley_convert_options *opt,
                                                struct galley_err *err);
+/* Pixels of a PNG or JPEG that stands for itself: an image in a message. */
+GALLEY_MUST_USE enum galley_status source_picture(struct image **out, const void *bytes, size_t n,
+                                                  struct galley_err *err);
 void source_close(struct source *s);
 /* Page i (0-based); the caller's (page_free). */
 GALLEY_MUST_USE enum galley_status source_page(struct source *s, int i, struct page **out,
