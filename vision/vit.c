@@ -6,6 +6,7 @@
  * slices of rows, which keeps the scratch of the wide feed-forward small.  One thread. */
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "kernels/scratch.h"
@@ -103,6 +104,21 @@ static enum galley_status config_check(const struct hf_vision_config *c, struct 
     return GALLEY_OK;
 }
 
+/* One fused matrix, or the three that GGUF files keep apart. */
+static struct linear *qkv_bind(struct binder *b, int64_t hidden)
+{
+    const struct bind_part parts[] = {
+        { "attn.q.weight", "attn.q.bias", hidden },
+        { "attn.k.weight", "attn.k.bias", hidden },
+        { "attn.v.weight", "attn.v.bias", hidden },
+    };
+    char apart[sizeof(b->scope) + 16];
+    snprintf(apart, sizeof(apart), "%s%s", b->scope, parts[0].weight);
+    return weights_has(b->w, apart)
+               ? bind_stack(b, parts, COUNT(parts), 1, &hidden)
+               : bind_linear(b, "attn.qkv.weight", "attn.qkv.bias", 3 * hidden, hidden);
+}
+
 static void block_bind(struct vit_block *k, struct binder *b, const struct hf_vision_config *c)
 {
     const int64_t hidden = c->hidden, inter = c->intermediate;
@@ -112,7 +128,7 @@ static void block_bind(struct vit_block *k, struct binder *b, const struct hf_vi
     };
     k->norm1 = bind_vector(b, "norm1.weight", hidden);
     k->norm2 = bind_vector(b, "norm2.weight", hidden);
-    k->qkv = bind_linear(b, "attn.qkv.weight", "attn.qkv.bias", 3 * hidden, hidden);
+    k->qkv = qkv_bind(b, hidden);
     k->proj = bind_linear(b, "attn.proj.weight", "attn.proj.bias", hidden, hidden);
     if (c->gated_rms) {
         k->up = bind_stack(b, gate_up, COUNT(gate_up), 1, &hidden);
