@@ -32,7 +32,7 @@ enum galley_status mrope_positions(int32_t *const pos[3], int32_t *next, const i
     int32_t at = 0;
     int i_grid = 0;
     for (int i = 0; i < n;) {
-        if (ids[i] != cfg->image_pad) {
+        if (!cfg->has_vision || ids[i] != cfg->image_pad) {
             pos[0][i] = pos[1][i] = pos[2][i] = at;
             at++;
             i++;
@@ -57,6 +57,10 @@ enum galley_status mrope_positions(int32_t *const pos[3], int32_t *next, const i
         }
         at = image_positions(pos, i, at, g->h / cfg->vision.merge, g->w / cfg->vision.merge);
         i += run;
+    }
+    if (!cfg->has_vision && n_grids > 0) {
+        return galley_err_set(err, GALLEY_EINPUT, "%d images were given to a model of text alone",
+                              n_grids);
     }
     if (i_grid != n_grids) {
         return galley_err_set(err, GALLEY_EINPUT,

@@ -84,6 +84,7 @@ GALLEY_MUST_USE enum galley_status vit_encode(struct vit *v, float *out, const f
 /* Position ids of get_rope_index for a prompt of n tokens in which each run between
  * vision_start and vision_end of image_pad tokens is one image of `grids` (in order).
  * pos[a]: [n].  *next: the position of the first generated token (all three axes).
+ * Without vision positions just count, whatever the ids.
  * GALLEY_EINPUT when runs and grids do not fit. */
 GALLEY_MUST_USE enum galley_status mrope_positions(int32_t *const pos[3], int32_t *next,
                                                    const int32_t *ids, int n,

@@ -4,7 +4,7 @@
 /* Limits and patch shape of the official models. */
 static struct hf_config config_official(void)
 {
-    struct hf_config c = { 0 };
+    struct hf_config c = { .has_vision = true };
     c.vision.patch = 14;
     c.vision.merge = 2;
     c.vision.temporal_patch = 2;
@@ -274,12 +274,30 @@ static void test_rope_refusals(void)
     rope_refuse(ids, 3, &fits, 1, "2 tokens, but the prompt has 1 places");
 }
 
+/* A text model has no image token: id 0 is a token like others. */
+static void test_rope_text(void)
+{
+    const struct hf_config cfg = { .family = HF_LLAMA };
+    const int32_t ids[] = { 0, 0, 5, 0 };
+    const struct vision_grid grid = { 1, 2, 2 };
+    int32_t t[4], h[4], w[4], next;
+    int32_t *const pos[3] = { t, h, w };
+    struct galley_err err = { 0 };
+    T_EQ(mrope_positions(pos, &next, ids, 4, NULL, 0, &cfg, &err), GALLEY_OK);
+    T_EQ(next, 4);
+    for (int i = 0; i < 4; i++) {
+        T_OK(t[i] == i && h[i] == i && w[i] == i);
+    }
+    T_EQ(mrope_positions(pos, &next, ids, 4, &grid, 1, &cfg, &err), GALLEY_EINPUT);
+    T_OK(strstr(err.msg, "1 images were given to a model of text alone"));
+}
+
 static const struct t_case cases[] = {
     { "smart_resize", test_smart_resize },         { "small_sides", test_small_sides },
     { "plan_refusals", test_plan_refusals },       { "resize_pillow", test_resize_pillow },
     { "resize_no_memory", test_resize_no_memory }, { "patches_hf", test_patches_hf },
     { "patches_tiny", test_patches_tiny },         { "rope_index", test_rope_index },
-    { "rope_refusals", test_rope_refusals },
+    { "rope_refusals", test_rope_refusals },       { "rope_text", test_rope_text },
 };
 
 int main(int argc, char **argv)
