@@ -41,6 +41,19 @@ GALLEY_MUST_USE enum galley_status tokenizer_encode(const struct tokenizer *t, c
                                                     size_t n, bool parse_special, int32_t **ids,
                                                     int *n_ids, struct galley_err *err);
 
+/* A text put together from what the caller wrote (trusted: special tokens count) and what others
+ * wrote.  It is encoded as one text: a word may reach across a border, as it does when a chat
+ * template is rendered and encoded whole; a special token must lie in trusted text entirely. */
+struct tokenizer_part {
+    const char *text; /* lent */
+    size_t n;
+    bool trusted;
+};
+GALLEY_MUST_USE enum galley_status tokenizer_encode_parts(const struct tokenizer *t,
+                                                          const struct tokenizer_part *parts,
+                                                          int n_parts, int32_t **ids, int *n_ids,
+                                                          struct galley_err *err);
+
 /* Appends the token's bytes (they may be part of a UTF-8 character).  Special tokens add
  * nothing unless `special`.  Ids out of range add nothing. */
 void tokenizer_decode(const struct tokenizer *t, int32_t id, bool special, struct buf *out);
@@ -49,6 +62,8 @@ bool tokenizer_is_special(const struct tokenizer *t, int32_t id);
 int32_t tokenizer_bos(const struct tokenizer *t);
 /* Tokens that end a text, as far as the tokenizer's own files say: lends [*n] ids. */
 const int32_t *tokenizer_eos(const struct tokenizer *t, int *n);
+/* Whether encoding puts a space before a text (Llama 2): the first text decoded has it, too. */
+bool tokenizer_adds_space(const struct tokenizer *t);
 /* -1 when the content is no token. */
 int32_t tokenizer_lookup(const struct tokenizer *t, const char *content);
 

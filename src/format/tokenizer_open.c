@@ -11,10 +11,6 @@
 #include "src/base/utf8.h"
 #include "src/format/tokenizer_impl.h"
 
-/* GPT-2's pattern, which ByteLevel uses when it splits by itself. */
-#define GPT2_PATTERN \
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
-
 struct source {
     const char *where;
     const cJSON *model, *vocab, *merges, *added;
@@ -128,7 +124,7 @@ static enum galley_status read_pre_tokenizer(struct tokenizer *t, const struct s
     if (!rc && use_regex && pattern) {
         return refuse(src, "pre-tokenizer", "ByteLevel with use_regex after Split");
     }
-    pattern = use_regex ? GPT2_PATTERN : pattern;
+    pattern = use_regex ? TOK_GPT2_PATTERN : pattern;
     return rc || !pattern ? rc : tok_split_compile(t, src->where, pattern, src->err);
 }
 
@@ -199,21 +195,7 @@ static enum galley_status reserve(struct tokenizer *t, const struct source *src)
 {
     size_t n_strings = 0;
     const enum galley_status rc = measure(t, src, &n_strings);
-    if (rc) {
-        return rc;
-    }
-    t->n_slots = 16;
-    while (t->n_slots < n_strings * 2) {
-        t->n_slots *= 2;
-    }
-    t->entries = mem_many(struct tok_entry, (size_t)t->n_vocab);
-    t->text = mem_array(t->text_cap, 1);
-    t->slots = mem_array(t->n_slots, sizeof(*t->slots));
-    if (!t->entries || !t->text || !t->slots) {
-        return no_memory(src, n_strings, "tokens");
-    }
-    memset(t->slots, 0xff, t->n_slots * sizeof(*t->slots));
-    return GALLEY_OK;
+    return rc ? rc : tok_reserve(t, src->where, n_strings, src->err);
 }
 
 /* Second pass: gives `id` its string.  The same string at the same id again only adds flags. */
@@ -232,12 +214,7 @@ static enum galley_status put(struct tokenizer *t, const struct source *src, con
                               src->where, s, (int)id,
                               old >= 0 ? "the token is there twice" : "the id is taken");
     }
-    assert(t->text_n + n + 1 <= t->text_cap);
-    e->at = (uint32_t)t->text_n;
-    e->n = (uint32_t)n;
-    e->flags = (uint8_t)(flags | TOK_PRESENT);
-    memcpy(t->text + t->text_n, s, n + 1);
-    t->text_n += n + 1;
+    tok_put(t, id, s, n, flags);
     tok_insert(t, id);
     return GALLEY_OK;
 }
@@ -256,17 +233,7 @@ static enum galley_status read_vocab(struct tokenizer *t, const struct source *s
             return rc;
         }
     }
-    for (int b = 0; b < 256; b++) {
-        char c[4];
-        const int n = utf8_encode(tok_alphabet((uint8_t)b), c);
-        t->byte_id[b] = tok_find(t, c, (size_t)n);
-        if (t->byte_id[b] < 0) {
-            return galley_err_set(src->err, GALLEY_EUNSUP,
-                                  "%s: byte 0x%02x has no token: not a byte-level vocabulary",
-                                  src->where, (unsigned)b);
-        }
-    }
-    return GALLEY_OK;
+    return tok_find_bytes(t, src->where, src->err);
 }
 
 /* ---- added tokens ---- */
@@ -398,19 +365,13 @@ static enum galley_status read_merges(struct tokenizer *t, const struct source *
         return galley_err_set(src->err, GALLEY_ELIMIT, "%s: %d merges, limit %d", src->where, n,
                               TOK_MERGES_MAX);
     }
-    t->n_merge_slots = 16;
-    while (t->n_merge_slots < (size_t)n + (size_t)n / 2) {
-        t->n_merge_slots *= 2;
+    enum galley_status rc = tok_reserve_merges(t, src->where, (size_t)n, src->err);
+    if (rc) {
+        return rc;
     }
-    t->merges = mem_array(t->n_merge_slots, sizeof(*t->merges));
-    if (!t->merges) {
-        return no_memory(src, (size_t)n, "merges");
-    }
-    memset(t->merges, 0xff, t->n_merge_slots * sizeof(*t->merges)); /* left = -1 */
     struct buf joined;
     buf_init(&joined, TOK_FILE_MAX);
     int32_t rank = 0;
-    enum galley_status rc = GALLEY_OK;
     const cJSON *v;
     cJSON_ArrayForEach(v, src->merges)
     {
@@ -471,6 +432,7 @@ static enum galley_status open_tree(struct tokenizer **out, const char *where, c
     if (!t) {
         return galley_err_set(err, GALLEY_ENOMEM, "%s: no memory for a tokenizer", where);
     }
+    t->unk = t->bos = -1;
     struct source src = { .where = where, .err = err };
     const enum galley_status rc = build(t, &src, root);
     if (rc) {
@@ -520,6 +482,7 @@ void tokenizer_close(struct tokenizer *t)
     mem_free(t->text);
     mem_free(t->slots);
     mem_free(t->merges);
+    mem_free(t->ranks);
     mem_free(t->raw.nodes);
     mem_free(t->normalized.nodes);
     mem_free(t);

@@ -3,6 +3,7 @@
  * Hugging Face compiles these patterns with Oniguruma.  Syntax that means the same in PCRE2 is
  * copied, \s and \S are spelled out (PCRE2 counts U+180E as a space), and everything whose
  * meaning differs or is in doubt is refused: a wrong split gives wrong ids without a word. */
+#include <assert.h>
 #include <string.h>
 
 #include "src/base/mem.h"
@@ -169,17 +170,18 @@ static enum galley_status compile(struct tokenizer *t, const char *where, const 
     int code;
     PCRE2_SIZE at;
     /* MULTILINE because ^ and $ always are line anchors in Oniguruma's Ruby syntax. */
-    t->split = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
-                             PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C,
-                             &code, &at, ctx);
-    if (!t->split) {
+    pcre2_code *split = pcre2_compile(
+        (PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+        PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &code, &at, ctx);
+    if (!split) {
         PCRE2_UCHAR why[128] = "";
         pcre2_get_error_message(code, why, sizeof(why));
         return galley_err_set(err, code == PCRE2_ERROR_HEAP_FAILED ? GALLEY_ENOMEM : GALLEY_EINPUT,
                               "%s: split pattern does not compile: %s", where, (const char *)why);
     }
     /* Without JIT (or where memory may not be made executable) the interpreter does the work. */
-    (void)pcre2_jit_compile(t->split, PCRE2_JIT_COMPLETE);
+    (void)pcre2_jit_compile(split, PCRE2_JIT_COMPLETE);
+    t->split[t->n_splits++] = split;
     return GALLEY_OK;
 }
 
@@ -187,12 +189,15 @@ enum galley_status tok_split_compile(struct tokenizer *t, const char *where, con
                                      struct galley_err *err)
 {
     char *translated;
+    assert(t->n_splits < TOK_SPLITS_MAX);
     enum galley_status rc = translate(&translated, where, pattern, err);
     if (rc) {
         return rc;
     }
-    t->heap = pcre2_general_context_create(heap_alloc, heap_free, NULL);
-    t->limits = t->heap ? pcre2_match_context_create(t->heap) : NULL;
+    if (!t->heap) {
+        t->heap = pcre2_general_context_create(heap_alloc, heap_free, NULL);
+        t->limits = t->heap ? pcre2_match_context_create(t->heap) : NULL;
+    }
     pcre2_compile_context *ctx = t->heap ? pcre2_compile_context_create(t->heap) : NULL;
     if (!t->limits || !ctx) {
         rc = galley_err_set(err, GALLEY_ENOMEM, "%s: no memory for the split pattern", where);
@@ -208,7 +213,9 @@ enum galley_status tok_split_compile(struct tokenizer *t, const char *where, con
 
 void tok_split_free(struct tokenizer *t)
 {
-    pcre2_code_free(t->split);
+    for (int i = 0; i < t->n_splits; i++) {
+        pcre2_code_free(t->split[i]);
+    }
     pcre2_match_context_free(t->limits);
     pcre2_general_context_free(t->heap);
 }

@@ -3,7 +3,11 @@
 #include <string.h>
 
 #include "src/base/mem.h"
+#include "src/base/utf8.h"
 #include "src/format/tokenizer_impl.h"
+
+/* UTF-8 never holds 13 of the 256, and control characters are rare. */
+#define BYTES_MIN 192
 
 /* Bytes that print stand for themselves; the 68 others are counted up from U+0100. */
 static bool prints(unsigned b)
@@ -36,39 +40,147 @@ int tok_alphabet_byte(uint32_t cp)
     return cp == 323 ? 173 : -1;
 }
 
+static GALLEY_INLINE uint64_t load_bytes(const char *s, size_t n)
+{
+    uint64_t v = 0;
+    memcpy(&v, s, n);
+    return v;
+}
+
+/* Eight bytes a step; the last step may overlap, so that every length takes the same two loads. */
 static uint64_t hash_bytes(const char *s, size_t n)
 {
-    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
-    for (size_t i = 0; i < n; i++) {
-        h = (h ^ (unsigned char)s[i]) * 0x100000001b3u;
+    const uint64_t k = 0x9e3779b97f4a7c15u;
+    uint64_t h = n * k;
+    while (n > 8) {
+        h = (h ^ load_bytes(s, 8)) * k;
+        h ^= h >> 32;
+        s += 8;
+        n -= 8;
     }
+    const uint64_t tail = n >= 4   ? load_bytes(s, 4) | load_bytes(s + n - 4, 4) << 32
+                          : n >= 2 ? load_bytes(s, 2) | load_bytes(s + n - 2, 2) << 16
+                          : n == 1 ? (uint64_t)(unsigned char)s[0]
+                                   : 0;
+    h = (h ^ tail) * k;
     return h ^ h >> 29;
 }
 
-/* The slot that holds s, or the empty one where it belongs. */
-static size_t slot_of(const struct tokenizer *t, const char *s, size_t n)
+#define SLOT_EMPTY UINT32_MAX
+#define SLOT_ID    ((uint32_t)TOK_VOCAB_MAX - 1)
+
+/* Twelve bits of the hash that the index does not use; never all ones, so that no slot looks
+ * empty. */
+static uint32_t slot_tag(uint64_t hash)
 {
-    size_t i = (size_t)hash_bytes(s, n) & (t->n_slots - 1);
-    while (t->slots[i] >= 0) {
-        const struct tok_entry *e = &t->entries[t->slots[i]];
+    return (uint32_t)(hash >> 32) % 4095u * (SLOT_ID + 1);
+}
+
+/* The slot that holds s, or the empty one where it belongs. */
+static size_t slot_of(const struct tokenizer *t, const char *s, size_t n, uint64_t hash)
+{
+    size_t i = (size_t)hash & (t->n_slots - 1);
+    const uint32_t tag = slot_tag(hash);
+    for (; t->slots[i] != SLOT_EMPTY; i = (i + 1) & (t->n_slots - 1)) {
+        if ((t->slots[i] & ~SLOT_ID) != tag) {
+            continue;
+        }
+        const struct tok_entry *e = &t->entries[t->slots[i] & SLOT_ID];
         if (e->n == n && memcmp(t->text + e->at, s, n) == 0) {
             break;
         }
-        i = (i + 1) & (t->n_slots - 1);
     }
     return i;
 }
 
 int32_t tok_find(const struct tokenizer *t, const char *s, size_t n)
 {
-    return t->slots[slot_of(t, s, n)];
+    const uint32_t slot = t->slots[slot_of(t, s, n, hash_bytes(s, n))];
+    return slot == SLOT_EMPTY ? -1 : (int32_t)(slot & SLOT_ID);
 }
 
 void tok_insert(struct tokenizer *t, int32_t id)
 {
     const struct tok_entry *e = &t->entries[id];
     assert(e->flags & TOK_PRESENT);
-    t->slots[slot_of(t, t->text + e->at, e->n)] = id;
+    const uint64_t hash = hash_bytes(t->text + e->at, e->n);
+    t->slots[slot_of(t, t->text + e->at, e->n, hash)] = (uint32_t)id | slot_tag(hash);
+}
+
+enum galley_status tok_find_bytes(struct tokenizer *t, const char *where, struct galley_err *err)
+{
+    int n = 0, missing = -1;
+    for (int b = 0; b < 256; b++) {
+        char c[4];
+        const int len = utf8_encode(tok_alphabet((uint8_t)b), c);
+        t->byte_id[b] = tok_find(t, c, (size_t)len);
+        n += t->byte_id[b] >= 0;
+        missing = t->byte_id[b] < 0 ? b : missing;
+    }
+    if (n < BYTES_MIN) {
+        return galley_err_set(err, GALLEY_EUNSUP,
+                              "%s: only %d bytes have a token (0x%02x has none): not a byte-level "
+                              "vocabulary",
+                              where, n, (unsigned)missing);
+    }
+    return GALLEY_OK;
+}
+
+enum galley_status tok_reserve(struct tokenizer *t, const char *where, size_t n,
+                               struct galley_err *err)
+{
+    t->n_slots = 16;
+    while (t->n_slots < n * 2) {
+        t->n_slots *= 2;
+    }
+    t->entries = mem_many(struct tok_entry, (size_t)t->n_vocab);
+    t->text = mem_array(t->text_cap, 1);
+    t->slots = mem_array(t->n_slots, sizeof(*t->slots));
+    if (!t->entries || !t->text || !t->slots) {
+        return galley_err_set(err, GALLEY_ENOMEM, "%s: no memory for %zu tokens", where, n);
+    }
+    memset(t->slots, 0xff, t->n_slots * sizeof(*t->slots));
+    return GALLEY_OK;
+}
+
+void tok_put(struct tokenizer *t, int32_t id, const char *s, size_t n, unsigned flags)
+{
+    assert(id >= 0 && id < t->n_vocab && n < t->text_cap - t->text_n);
+    struct tok_entry *e = &t->entries[id];
+    e->at = (uint32_t)t->text_n;
+    e->n = (uint32_t)n;
+    e->flags = (uint8_t)(flags | TOK_PRESENT);
+    memcpy(t->text + t->text_n, s, n);
+    t->text[t->text_n + n] = '\0';
+    t->text_n += n + 1;
+}
+
+/* Text may be cut before a U+2581 wherever no token has one behind the byte that is there. */
+static void survey_spaces(struct tokenizer *t, const char *s, size_t n)
+{
+    const char *const end = s + n;
+    for (const char *p = s; p < end;) {
+        p = memchr(p, TOK_SPACE[0], (size_t)(end - p));
+        if (!p) {
+            return;
+        }
+        if (p > s && end - p >= 3 && memcmp(p, TOK_SPACE, 3) == 0) {
+            t->before_space[(unsigned char)p[-1]] = true;
+        }
+        p++;
+    }
+}
+
+void tok_survey(struct tokenizer *t)
+{
+    for (int i = 0; i < t->n_vocab; i++) {
+        const struct tok_entry *e = &t->entries[i];
+        if (!(e->flags & TOK_MODEL)) {
+            continue;
+        }
+        t->token_max = e->n > t->token_max ? e->n : t->token_max;
+        survey_spaces(t, t->text + e->at, e->n);
+    }
 }
 
 static size_t merge_slot(const struct tokenizer *t, int32_t left, int32_t right)
@@ -93,6 +205,21 @@ const struct tok_merge *tok_merge_find(const struct tokenizer *t, int32_t left, 
 void tok_merge_insert(struct tokenizer *t, struct tok_merge m)
 {
     t->merges[merge_slot(t, m.left, m.right)] = m;
+}
+
+enum galley_status tok_reserve_merges(struct tokenizer *t, const char *where, size_t n,
+                                      struct galley_err *err)
+{
+    t->n_merge_slots = 16;
+    while (t->n_merge_slots < n + n / 2) {
+        t->n_merge_slots *= 2;
+    }
+    t->merges = mem_array(t->n_merge_slots, sizeof(*t->merges));
+    if (!t->merges) {
+        return galley_err_set(err, GALLEY_ENOMEM, "%s: no memory for %zu merges", where, n);
+    }
+    memset(t->merges, 0xff, t->n_merge_slots * sizeof(*t->merges)); /* left = -1 */
+    return GALLEY_OK;
 }
 
 /* Node 0 is the root, so that 0 can mean "none" in the links. */

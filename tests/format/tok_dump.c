@@ -1,13 +1,30 @@
 /* tok_dump.c - encodes strings from standard input, for tools/reference/tokenizer.py.
  *
- * tok_dump TOKENIZER_JSON plain|special: every record in is a 4-byte little-endian length and
+ * tok_dump TOKENIZER_JSON|GGUF plain|special: every record in is a 4-byte little-endian length and
  * that many bytes; every line out is "id id ...", a tab, and the decoded bytes in hex. */
 #include <stdio.h>
 #include <string.h>
 
 #include "src/base/clock.h"
 #include "src/base/mem.h"
+#include "src/format/gguf.h"
 #include "src/format/tokenizer.h"
+
+/* Opens either; *seconds is what the tokenizer alone took. */
+static enum galley_status open_any(struct tokenizer **t, const char *path, double *seconds,
+                                   struct galley_err *err)
+{
+    struct gguf *g = NULL;
+    const bool gguf = gguf_is_file(path);
+    enum galley_status rc = gguf ? gguf_open(&g, path, err) : GALLEY_OK;
+    const double t0 = clock_seconds();
+    if (!rc) {
+        rc = gguf ? tokenizer_open_gguf(t, g, err) : tokenizer_open(t, path, err);
+    }
+    *seconds = clock_seconds() - t0;
+    gguf_close(g);
+    return rc;
+}
 
 static int dump_one(const struct tokenizer *t, const char *s, size_t n, bool special)
 {
@@ -37,13 +54,13 @@ static int dump_one(const struct tokenizer *t, const char *s, size_t n, bool spe
 int main(int argc, char **argv)
 {
     if (argc != 3) {
-        fprintf(stderr, "usage: tok_dump TOKENIZER_JSON plain|special < records\n");
+        fprintf(stderr, "usage: tok_dump TOKENIZER_JSON|GGUF plain|special < records\n");
         return 2;
     }
     struct galley_err err = { 0 };
     struct tokenizer *t;
-    const double t0 = clock_seconds();
-    if (tokenizer_open(&t, argv[1], &err)) {
+    double open_seconds;
+    if (open_any(&t, argv[1], &open_seconds, &err)) {
         fprintf(stderr, "tok_dump: %s\n", err.msg);
         return 1;
     }
@@ -59,7 +76,7 @@ int main(int argc, char **argv)
         bytes += n;
         mem_free(s);
     }
-    fprintf(stderr, "tok_dump: open %.1f ms, %zu bytes in %.1f ms\n", (t1 - t0) * 1e3, bytes,
+    fprintf(stderr, "tok_dump: open %.1f ms, %zu bytes in %.1f ms\n", open_seconds * 1e3, bytes,
             (clock_seconds() - t1) * 1e3);
     tokenizer_close(t);
     return rc;
