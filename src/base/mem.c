@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Relaxed: the counters only steer tests, they order nothing. */
 static _Atomic long fail_at;
@@ -72,6 +73,26 @@ void *mem_aligned(size_t size)
     }
     const size_t rounded = (size + 63) & ~(size_t)63;
     return aligned_alloc(64, rounded ? rounded : 64);
+}
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+void *mem_huge(size_t size)
+{
+    if (size < 2 * HUGE_PAGE) {
+        return mem_aligned(size);
+    }
+    if (size > SIZE_MAX - HUGE_PAGE || must_fail()) {
+        return NULL;
+    }
+    void *p = aligned_alloc(HUGE_PAGE, (size + 63) & ~(size_t)63);
+#ifdef MADV_HUGEPAGE
+    /* Only whole pages: a last, started one would be resident in full.  A refusal costs speed. */
+    if (p) {
+        (void)madvise(p, size / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+    }
+#endif
+    return p;
 }
 
 void mem_free(void *p)

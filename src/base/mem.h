@@ -16,6 +16,9 @@ void *mem_zero_array(size_t n, size_t size);
 void *mem_resize_array(void *p, size_t n, size_t size);
 /* 64-byte aligned, for vector kernels.  Release with mem_free as well. */
 void *mem_aligned(size_t size);
+/* The same for weights and other large blocks that are streamed: whole 2 MiB pages inside it are
+ * asked of the system, which saves walks of the page tables. */
+void *mem_huge(size_t size);
 void mem_free(void *p); /* NULL is fine */
 
 /* Copies; the result is the caller's. */
