@@ -99,6 +99,11 @@ int kv_pool_n_free(const struct kv_pool *p)
     return p->n_free;
 }
 
+int kv_pool_n_blocks(const struct kv_pool *p)
+{
+    return p->n_blocks;
+}
+
 const struct kv_shape *kv_pool_shape(const struct kv_pool *p)
 {
     return &p->shape;

@@ -35,6 +35,7 @@ void kv_pool_close(struct kv_pool *p);
 /* Bytes one block takes over all layers: planners multiply. */
 uint64_t kv_block_bytes(const struct kv_shape *shape);
 int kv_pool_n_free(const struct kv_pool *p);
+int kv_pool_n_blocks(const struct kv_pool *p);
 const struct kv_shape *kv_pool_shape(const struct kv_pool *p);
 /* Layer's cache arrays for dev_ops. */
 void *kv_pool_k(const struct kv_pool *p, int layer);
