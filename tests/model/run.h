@@ -48,7 +48,7 @@ static inline void prompt_init(struct prompt *q, const struct toy_checkpoint *c,
     q->embeds = p->n ? patches_encode(c, p) : NULL;
     int at = 0;
     for (int i = 0; i < n; i++) {
-        if (ids[i] == c->cfg.image_pad) {
+        if (c->cfg.has_vision && ids[i] == c->cfg.image_pad) {
             q->embd[i] = q->embeds + (size_t)at++ * (size_t)c->cfg.vision.out_hidden;
         }
     }

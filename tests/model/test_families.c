@@ -1,0 +1,323 @@
+/* test_families.c - the text families against Hugging Face (tools/reference/text_families.py): the
+ * same logits and tokens on every instruction set, the same bytes however a prompt is cut. */
+#include <math.h>
+#include <unistd.h>
+
+#include "src/model/desc.h"
+#include "tests/model/run.h"
+
+static const char *const names[] = { "qwen2",       "qwen3",  "qwen3_flat", "llama2",
+                                     "llama_pairs", "llama3", "llama3_bias" };
+
+static void dir_of(char dir[256], const char *name)
+{
+    snprintf(dir, 256, GOLDEN_HF "%s", name);
+}
+
+static struct hf_config config_of(const char *name)
+{
+    char dir[256];
+    struct hf_config cfg;
+    struct galley_err err = { 0 };
+    dir_of(dir, name);
+    if (hf_config_read(&cfg, dir, &err)) {
+        T_FAIL("%s", err.msg);
+    }
+    cfg.text.rope_pairs = strcmp(name, "llama_pairs") == 0; /* only GGUF files can say so */
+    return cfg;
+}
+
+static struct toy_checkpoint family_open(const char *name, struct device *dev)
+{
+    char dir[256];
+    struct toy_checkpoint c = { .dev = dev, .cfg = config_of(name) };
+    struct galley_err err = { 0 };
+    dir_of(dir, name);
+    if (weights_open(&c.w, dir, &err) || model_open(&c.model, dev, &c.cfg, c.w, &err) ||
+        weights_check_all_used(c.w, model_ignored_tensors(c.model), &err)) {
+        T_FAIL("%s: %s", name, err.msg);
+    }
+    T_OK(!c.cfg.has_vision);
+    return c;
+}
+
+/* A family's prompt and what the reference made of it. */
+struct golden {
+    struct npy ids, logits, greedy, margin;
+};
+
+static struct golden golden_open(const char *name)
+{
+    char dir[256];
+    dir_of(dir, name);
+    return (struct golden){ npy_open(dir, "ids"), npy_open(dir, "logits"), npy_open(dir, "greedy"),
+                            npy_open(dir, "margin") };
+}
+
+static void golden_close(struct golden *g)
+{
+    npy_close(&g->ids);
+    npy_close(&g->logits);
+    npy_close(&g->greedy);
+    npy_close(&g->margin);
+}
+
+static float *logits_new(const struct toy_checkpoint *c)
+{
+    float *p = mem_many(float, (size_t)PROMPT_MAX *(size_t)model_n_vocab(c->model));
+    T_OK(p);
+    return p;
+}
+
+/* Prefill, then the reference's tokens one by one; each must be the largest logit before it. */
+static void greedy_check(const struct toy_checkpoint *c, const struct golden *g, struct prompt *q,
+                         float *logits, const char *name)
+{
+    const size_t n_vocab = (size_t)model_n_vocab(c->model);
+    struct kv_pool *kv = pool_for(c, 4);
+    struct kv_seq seq = { 0 };
+    pieces_run(c, kv, &(struct piece){ q, &seq, 0, q->n, logits }, 1, false);
+    const double d = npy_distance(logits, g->logits.f, g->logits.n);
+    if (!(d < 1e-4)) {
+        T_FAIL("%s on %s: logits differ by %.3g", name, c->dev->ops->name, d);
+    }
+    for (int64_t i = 0; i < g->greedy.n; i++) {
+        struct logit_top top;
+        const float *last = logits + (size_t)(q->n - 1) * n_vocab;
+        c->dev->ops->top1(c->dev, &top, last, n_vocab, 1, (int)n_vocab);
+        if (g->margin.f[i] > 1e-3f && top.id != g->greedy.i[i]) {
+            T_FAIL("%s on %s: token %d is %d, the reference has %d", name, c->dev->ops->name,
+                   (int)i, top.id, g->greedy.i[i]);
+        }
+        prompt_push(q, g->greedy.i[i]);
+        pieces_run(c, kv, &(struct piece){ q, &seq, q->n - 1, 1, logits }, 1, false);
+    }
+    kv_seq_clear(kv, &seq);
+    kv_pool_close(kv);
+}
+
+static void test_golden(void)
+{
+    for (size_t i = 0; i < COUNT(names) * COUNT(isa_names); i++) {
+        const char *name = names[i / COUNT(isa_names)];
+        struct device *dev = device_for(isa_names[i % COUNT(isa_names)], 2);
+        if (!dev) {
+            continue;
+        }
+        struct toy_checkpoint c = family_open(name, dev);
+        struct golden g = golden_open(name);
+        struct prompt q;
+        prompt_init(&q, &c, g.ids.i, (int)g.ids.n, &(struct patches){ 0 });
+        float *logits = logits_new(&c);
+        greedy_check(&c, &g, &q, logits, name);
+        mem_free(logits);
+        prompt_deinit(&q);
+        golden_close(&g);
+        checkpoint_close(&c);
+    }
+}
+
+/* The whole prompt's logits, `chunk` rows at a time. */
+static void chunks_run(const struct toy_checkpoint *c, const struct prompt *q, int chunk,
+                       float *logits)
+{
+    struct kv_pool *kv = pool_for(c, 4);
+    struct kv_seq seq = { 0 };
+    for (int at = 0; at < q->n; at += chunk) {
+        const int n = q->n - at < chunk ? q->n - at : chunk;
+        pieces_run(c, kv, &(struct piece){ q, &seq, at, n, logits }, 1, false);
+    }
+    kv_seq_clear(kv, &seq);
+    kv_pool_close(kv);
+}
+
+/* want: the first device's bytes, filled by it. */
+static void chunks_check(const char *name, struct device *dev, bool first, float *want)
+{
+    static const int chunks[] = { PROMPT_MAX, 1, 7, 33 };
+    struct toy_checkpoint c = family_open(name, dev);
+    struct golden g = golden_open(name);
+    struct prompt q;
+    prompt_init(&q, &c, g.ids.i, (int)g.ids.n, &(struct patches){ 0 });
+    float *got = logits_new(&c);
+    const size_t bytes = (size_t)g.logits.n * sizeof(float);
+    for (size_t i = 0; i < COUNT(chunks); i++) {
+        chunks_run(&c, &q, chunks[i], first && i == 0 ? want : got);
+        if (!(first && i == 0) && memcmp(got, want, bytes) != 0) {
+            T_FAIL("%s on %s: chunks of %d give other bytes", name, c.dev->ops->name, chunks[i]);
+        }
+    }
+    mem_free(got);
+    prompt_deinit(&q);
+    golden_close(&g);
+    checkpoint_close(&c);
+}
+
+static void test_chunks(void)
+{
+    float *want = mem_many(float, (size_t)PROMPT_MAX * 96);
+    T_OK(want);
+    for (size_t i = 0; i < COUNT(names); i++) {
+        for (size_t k = 0; k < COUNT(isa_names); k++) {
+            struct device *dev = device_for(isa_names[k], 1 + (int)k % 2);
+            if (dev) {
+                chunks_check(names[i], dev, k == 0, want);
+            }
+        }
+    }
+    mem_free(want);
+}
+
+/* ---- descriptions ---- */
+
+static void describe(struct model_desc *d, const char *name)
+{
+    const struct hf_config cfg = config_of(name);
+    struct galley_err err = { 0 };
+    if (model_desc_init(d, &cfg, &err)) {
+        T_FAIL("%s", err.msg);
+    }
+}
+
+static void test_windows(void)
+{
+    struct model_desc d;
+    describe(&d, "gemma3"); /* every third layer of four sees everything */
+    for (int i = 0; i < d.n_layers; i++) {
+        T_EQ(d.layers[i].window, i == 2 ? 0 : 9);
+        T_EQ(d.layers[i].i_rope, i != 2);
+    }
+    T_NEAR(d.rope[0].freq[0], 1.0 / 8, 1e-15);
+    T_NEAR(d.rope[1].freq[1], pow(1e2, -2.0 / 24), 1e-15);
+    T_NEAR((double)d.embed_scale, sqrt(54), 1e-6);
+    model_desc_deinit(&d);
+    describe(&d, "qwen2_window");
+    for (int i = 0; i < d.n_layers; i++) {
+        T_EQ(d.layers[i].window, 7);
+    }
+    model_desc_deinit(&d);
+    describe(&d, "qwen3");
+    T_OK(d.layers[1].window == 0 && d.layers[1].i_rope == 0 && d.n_rope == 1);
+    model_desc_deinit(&d);
+}
+
+/* What can be said and not run. */
+static void test_refusals(void)
+{
+    static const struct {
+        struct layer_desc is;
+        const char *says;
+    } rows[] = {
+        { { .ffn.n_experts = 8 }, "layer 1 has experts" },
+        { { .ffn.n_shared = 1 }, "layer 1 has shared experts" },
+        { { .chunk = 8192 }, "layer 1 has chunked attention" },
+        { { .temp_scale = 0.1f }, "layer 1 has attention temperature" },
+        { { .attn_gated = true }, "layer 1 has gated attention" },
+        { { .qk_norm = QK_NORM_AFTER_ROPE }, "after rotation" },
+        { { .qk_norm_plain = true }, "without weights" },
+        { { .n_kv_head = 3 }, "3 key/value heads" },
+        { { .n_kv_head = 6 }, "one shape for all layers" },
+        { { .head_dim = 22 }, "one shape for all layers" },
+        { { .head_dim = 1024 }, "limit 512" },
+        { { .i_rope = 1 }, "9 rotated elements" },
+        { { .i_rope = 2 }, "over 4 axes" },
+    };
+    struct model_desc d;
+    struct galley_err err = { 0 };
+    describe(&d, "qwen3");
+    d.n_rope = 3;
+    d.rope[1].rot_dim = 9;
+    d.rope[2] = d.rope[0];
+    d.rope[2].axis[5] = 3;
+    const struct layer_desc was = d.layers[1];
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const struct layer_desc *is = &rows[i].is;
+        struct layer_desc *l = &d.layers[1];
+        *l = *is;
+        l->n_head = was.n_head;
+        l->n_kv_head = is->n_kv_head == 3 ? 4 : is->n_kv_head ? is->n_kv_head : was.n_kv_head;
+        l->head_dim = is->head_dim ? is->head_dim : was.head_dim;
+        if (is->n_kv_head == 3) {
+            l->n_head = 7;
+            l->n_kv_head = 3;
+        }
+        T_EQ(model_desc_check(&d, &err), GALLEY_EMODEL);
+        if (!strstr(err.msg, rows[i].says)) {
+            T_FAIL("row %zu says: %s", i, err.msg);
+        }
+    }
+    d.layers[1] = was;
+    d.layers[1].i_rope = -1; /* no rotation is fine */
+    T_EQ(model_desc_check(&d, &err), GALLEY_OK);
+    model_desc_deinit(&d);
+}
+
+/* ---- identity ---- */
+
+static void hash_of(uint8_t out[HASH_BYTES], const char *dir, const struct hf_config *cfg)
+{
+    struct weights *w = NULL;
+    struct model *m = NULL;
+    struct galley_err err = { 0 };
+    struct device *dev = device_for("ref", 1);
+    if (weights_open(&w, dir, &err) || model_open(&m, dev, cfg, w, &err)) {
+        T_FAIL("%s", err.msg);
+    }
+    model_hash(m, out);
+    model_close(m);
+    weights_close(w);
+    device_close(dev);
+}
+
+/* The same model again, a config that differs, a weight that differs. */
+static void test_hash(void)
+{
+    char dir[256], path[512], temp[] = "/tmp/galley-familiesXXXXXX";
+    uint8_t first[HASH_BYTES], other[HASH_BYTES];
+    struct hf_config cfg = config_of("llama2");
+    dir_of(dir, "llama2");
+    hash_of(first, dir, &cfg);
+    hash_of(other, dir, &cfg);
+    T_OK(memcmp(first, other, HASH_BYTES) == 0);
+    cfg.text.rope.theta += 1;
+    hash_of(other, dir, &cfg);
+    T_OK(memcmp(first, other, HASH_BYTES) != 0);
+    cfg.text.rope.theta -= 1;
+    T_OK(mkdtemp(temp));
+    char *bytes = NULL;
+    size_t n = 0;
+    struct galley_err err = { 0 };
+    snprintf(path, sizeof(path), "%s/model.safetensors", dir);
+    T_EQ(file_read(path, 1 << 24, &bytes, &n, &err), GALLEY_OK);
+    bytes[n - 1] ^= 1; /* the last tensor's last element */
+    snprintf(path, sizeof(path), "%s/model.safetensors", temp);
+    T_EQ(file_write(path, bytes, n, &err), GALLEY_OK);
+    hash_of(other, temp, &cfg);
+    T_OK(memcmp(first, other, HASH_BYTES) != 0);
+    mem_free(bytes);
+    unlink(path);
+    rmdir(temp);
+}
+
+/* A tower's tensors are let be only where the family says so. */
+static void test_ignored(void)
+{
+    struct galley_err err = { 0 };
+    struct toy_checkpoint c = family_open("gemma3_vl", device_for("ref", 1));
+    T_EQ(weights_check_all_used(c.w, NULL, &err), GALLEY_EMODEL);
+    T_OK(strstr(err.msg, "multi_modal_projector"));
+    checkpoint_close(&c);
+    c = family_open("qwen2", device_for("ref", 1));
+    T_OK(!model_ignored_tensors(c.model));
+    checkpoint_close(&c);
+}
+
+static const struct t_case cases[] = {
+    { "golden", test_golden },     { "chunks", test_chunks }, { "windows", test_windows },
+    { "refusals", test_refusals }, { "hash", test_hash },     { "ignored", test_ignored },
+};
+
+int main(int argc, char **argv)
+{
+    return t_main(argc, argv, cases, COUNT(cases));
+}
