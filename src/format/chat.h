@@ -25,9 +25,17 @@ enum chat_kind {
     CHAT_KIND_COUNT
 };
 
+#define CHAT_SYSTEM_MAX 1024
+
+/* A plain value: copying it is fine. */
 struct chat {
     enum chat_kind kind;
-    const char *default_system; /* put first when the conversation has none; NULL: nothing */
+    /* What differs between templates of a kind. */
+    char
+        default_system[CHAT_SYSTEM_MAX]; /* put first when the conversation has none; "": nothing */
+    bool trim;      /* CHAT_CHATML: contents without white space at both ends */
+    bool dated;     /* CHAT_LLAMA3: 3.1 and later put two dates before the system message */
+    bool no_system; /* CHAT_GEMMA: 1 and 2 know no system message */
 };
 
 enum chat_role { CHAT_SYSTEM, CHAT_USER, CHAT_ASSISTANT };
@@ -39,21 +47,30 @@ void chat_recognise(struct chat *out, const char *template, size_t n, enum hf_fa
 const char *chat_name(enum chat_kind kind);
 
 struct chat_segment {
-    int i_message;    /* >= 0: that message's content stands here; -1: text */
-    bool trim;        /* content without white space at both ends, as the template does */
-    const char *text; /* frame text, parsed for special tokens; static */
+    int i_message; /* >= 0: that message's content stands here, as chat_content cuts it; -1: text */
+    bool trim;     /* content without white space at both ends, as the template does */
+    bool trim_end; /* only at the end */
+    bool answer;   /* content without the thoughts before "</think>" */
+    const char *text; /* frame text, parsed for special tokens; static, or of the struct chat */
 };
 
 #define CHAT_MESSAGES_MAX 1024
 
 /* The whole conversation up to and with the assistant's opening.  out: room for 4 n + 4 segments;
  * *n_out of them are filled.  thinking: Qwen3's switch (others ignore it).  The beginning-of-text
- * token is the tokenizer's business (tokenizer_bos).  GALLEY_EUSAGE when roles are in an order the
- * template refuses, or there is no template. */
+ * token is the tokenizer's business (tokenizer_bos).  Encode the segments together with
+ * tokenizer_encode_parts, frame texts as trusted parts.  GALLEY_EUSAGE when roles are in an order
+ * the template refuses, or there is no template.
+ * Llama 3.1's "Today Date" is the one its template falls back to, so that a prompt does not change
+ * overnight.  With CHAT_QWEN3 the thoughts of earlier answers are left out, as the template does;
+ * an assistant's message behind the last user's, which it would show thinking, is refused. */
 GALLEY_MUST_USE enum galley_status chat_frame(struct chat_segment *out, int *n_out,
                                               const struct chat *c, const enum chat_role *roles,
                                               int n_messages, bool thinking,
                                               struct galley_err *err);
+
+/* What of a message's text[0..n) stands in the segment: lends *out_n bytes. */
+const char *chat_content(const struct chat_segment *s, const char *text, size_t n, size_t *out_n);
 
 /* GALLEY_EMODEL when the tokenizer lacks a token of the frame, or names an image token by another
  * id than the config does: the files are not of one model. */

@@ -5,7 +5,7 @@ set(format_gguf src/format/gguf.c src/format/gguf_config.c src/format/gguf_names
     src/format/gguf_rope.c src/format/gguf_vision.c src/format/weights_gguf.c)
 
 galley_module(format LAYER 2
-    SOURCES src/format/bind.c src/format/card.c src/format/checkpoint.c src/format/chatml.c src/format/exif.c src/format/hf_config.c
+    SOURCES src/format/bind.c src/format/card.c src/format/checkpoint.c src/format/chat.c src/format/chatml.c src/format/exif.c src/format/hf_config.c
             src/format/hf_json.c src/format/hf_preprocess.c src/format/hf_text.c src/format/jpeg.c src/format/picture.c src/format/png.c
             src/format/safetensors.c src/format/versions.c src/format/weights.c ${format_gguf} ${format_tokenizer}
     DEPS base kernels
