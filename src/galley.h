@@ -85,9 +85,16 @@ GALLEY_MUST_USE GALLEY_API enum galley_status galley_submit(struct galley_engine
                                                             uint64_t *id, struct galley_err *err);
 /* Takes effect within one step; on_end still comes.  Unknown ids are fine. */
 GALLEY_API void galley_cancel(struct galley_engine *e, uint64_t id);
+GALLEY_API struct galley_info galley_engine_info(const struct galley_engine *e);
 GALLEY_API struct galley_totals galley_engine_totals(const struct galley_engine *e);
 /* "stop", "length" ... */
 GALLEY_API const char *galley_finish_name(enum galley_finish f);
+
+/* What a model will take, from its headers: nothing is loaded.  GALLEY_ELIMIT with the numbers when
+ * it does not fit. */
+GALLEY_MUST_USE GALLEY_API enum galley_status galley_plan_make(struct galley_plan *out,
+                                                               const struct galley_plan_request *r,
+                                                               struct galley_err *err);
 
 /* Output formats, streamed: begin, then page by page (index from 0), then end.  Strings are the
  * caller's (galley_free); NULL when memory is short. */

@@ -212,12 +212,48 @@ struct galley_generation {
     void (*on_end)(void *user, const struct galley_generated *g); /* exactly once */
 };
 
+/* What was opened. */
+struct galley_info {
+    const char *family; /* "qwen2_5_vl" ...; lives as long as the engine */
+    int n_vocab;
+    int context; /* most tokens of one sequence */
+    bool has_vision;
+    const char *kv_type;
+};
+
 /* What the engine has done since it was opened. */
 struct galley_totals {
     uint64_t n_passes, n_rows;
     uint64_t n_prompt_tokens, n_cached_tokens, n_output_tokens;
     uint64_t n_drafted, n_accepted, n_preemptions, n_images, n_images_cached;
     int n_running, n_waiting, n_kv_blocks, n_kv_free;
+};
+
+/* ---- planning ---- */
+
+struct galley_plan_request {
+    const char *model_path, *mmproj_path;
+    const char *kv_type;             /* as galley_engine_config */
+    int context, max_seqs, max_rows; /* 0: the defaults of galley_engine_config */
+    uint64_t memory_bytes;           /* 0: nine tenths of the machine's */
+    int64_t max_pixels;              /* largest image; 0: the model's */
+    bool measure;                    /* fill in the roof: takes about a second */
+    const char *cpu;
+    int threads;
+};
+
+/* What a model will take.  Bytes, unless named otherwise. */
+struct galley_plan {
+    const char *kv_type;
+    uint64_t language_bytes, vision_bytes, embed_bytes; /* embed_bytes stay in the file */
+    uint64_t kv_token_bytes, kv_bytes, step_bytes, vision_job_bytes, total_bytes, memory_bytes;
+    int context, max_seqs, max_rows, n_kv_blocks;
+    int fit_context; /* longest context of max_seqs sequences that fits */
+    int fit_seqs;    /* most sequences of `context` tokens that fit */
+    int64_t max_pixels;
+    bool quantised;
+    double flops_per_row, bytes_per_step;
+    double read_bytes_per_s, f32_per_s, int8_per_s; /* measured; 0: not */
 };
 
 /* What convert calls back, all on the thread that called it; user is handed through.  Any may be

@@ -202,6 +202,18 @@ void galley_cancel(struct galley_engine *e, uint64_t id)
     engine_cancel(e->engine, id);
 }
 
+struct galley_info galley_engine_info(const struct galley_engine *e)
+{
+    const struct hf_config *c = engine_hf_config(e->engine);
+    return (struct galley_info){
+        .family = c->model_type,
+        .n_vocab = c->text.n_vocab,
+        .context = engine_context(e->engine),
+        .has_vision = c->has_vision,
+        .kv_type = kv_type_name(engine_kv_type(e->engine)),
+    };
+}
+
 struct galley_totals galley_engine_totals(const struct galley_engine *e)
 {
     const struct engine_totals t = engine_totals(e->engine);

@@ -18,4 +18,8 @@ struct galley_engine {
     int n_conversions;   /* under lock */
 };
 
+/* "q8" -> KV_Q8; NULL and "auto": *is_auto. */
+enum galley_status handle_kv_type(enum kv_type *out, bool *is_auto, const char *name,
+                                  struct galley_err *err);
+
 #endif

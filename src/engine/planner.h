@@ -36,7 +36,19 @@ struct plan {
     int fit_seqs;                              /* most sequences of `context` tokens that fit */
     double flops_per_row;                      /* of the language model at context 0 */
     double bytes_per_step;                     /* weights read by one step */
+    int max_want;                              /* rows of one step that may have logits */
+    bool quantised;     /* most weight bytes are block-quantised: integer products */
+    int64_t max_pixels; /* of the largest image */
 };
+
+/* Rows of one step that may have logits: 64 MiB of them, but 16 at least and one per sequence. */
+int plan_max_want(int n_vocab, int max_rows, int max_seqs);
+
+/* f16 when most weight bytes are block-quantised, else f32. */
+enum kv_type plan_kv_auto(const struct checkpoint *c);
+
+/* Nine tenths of the machine's memory. */
+uint64_t plan_machine_bytes(void);
 
 /* GALLEY_ELIMIT with the numbers when even one sequence of `context` tokens does not fit:
  * "weights need 4.1 GB, KV 1.2 GB, ...: 5.9 GB, there are 4.0". */

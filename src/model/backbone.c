@@ -70,6 +70,11 @@ static struct rows_scratch scratch_lay(const struct model_desc *d, char *base, i
     return s;
 }
 
+uint64_t model_step_bytes(const struct model_desc *d, int n_rows, int n_want)
+{
+    return scratch_lay(d, NULL, n_rows, n_want).bytes;
+}
+
 static void batch_check(const struct model *m, const struct kv_pool *kv,
                         const struct model_batch *b)
 {

@@ -59,6 +59,10 @@ struct model_batch {
     float *logits; /* out: [n_want][n_vocab] */
 };
 
+/* Bytes of scratch a batch of that size works in: planners add it up. */
+struct model_desc;
+uint64_t model_step_bytes(const struct model_desc *d, int n_rows, int n_want);
+
 /* Runs the batch; k and v of every row are written into kv.  Grows its scratch when
  * needed (GALLEY_ENOMEM), else never allocates. */
 GALLEY_MUST_USE enum galley_status model_forward(struct model *m, struct kv_pool *kv,

@@ -1,0 +1,112 @@
+/* roofline.c - see roofline.h.  Best of several rounds: a roof is not an average. */
+#include "src/engine/roofline.h"
+
+#include <string.h>
+
+#include "src/base/clock.h"
+#include "src/base/mem.h"
+#include "src/base/pool.h"
+
+#define READ_BYTES (512ull << 20) /* beyond the share of any shared cache a guest gets */
+#define PIECE      (1ull << 20)
+#define ROUNDS     5
+#define SIDE       1024
+#define ROWS       256
+
+struct read_job {
+    const uint64_t *data;
+    _Atomic uint64_t sum; /* keeps the loads alive */
+};
+
+static void read_piece(void *arg, int i, int i_thread)
+{
+    (void)i_thread;
+    struct read_job *j = arg;
+    const uint64_t *p = j->data + (size_t)i * (PIECE / sizeof(uint64_t));
+    uint64_t s[8] = { 0 }; /* eight sums: loads must not wait for one addition */
+    for (size_t k = 0; k < PIECE / sizeof(uint64_t); k += 8) {
+        for (int n = 0; n < 8; n++) {
+            s[n] ^= p[k + (size_t)n];
+        }
+    }
+    for (int n = 1; n < 8; n++) {
+        s[0] ^= s[n];
+    }
+    j->sum ^= s[0];
+}
+
+static enum galley_status measure_read(struct roofline *out, int n_threads, struct galley_err *err)
+{
+    struct pool *pool;
+    const enum galley_status rc = pool_open(&pool, n_threads, err);
+    if (rc) {
+        return rc;
+    }
+    uint64_t *data = mem_aligned(READ_BYTES);
+    if (!data) {
+        pool_close(pool);
+        return galley_err_set(err, GALLEY_ENOMEM, "no memory for %llu bytes to read",
+                              (unsigned long long)READ_BYTES);
+    }
+    memset(data, 1, READ_BYTES);
+    struct read_job job = { .data = data };
+    for (int i = 0; i < ROUNDS; i++) {
+        const double start = clock_seconds();
+        pool_run(pool, read_piece, &job, (int)(READ_BYTES / PIECE));
+        const double rate = (double)READ_BYTES / (clock_seconds() - start);
+        out->read_bytes_per_s = rate > out->read_bytes_per_s ? rate : out->read_bytes_per_s;
+    }
+    mem_free(data);
+    pool_close(pool);
+    return GALLEY_OK;
+}
+
+/* Best rate of ROWS rows through a SIDE x SIDE matrix of that type; 0 without memory. */
+static double measure_product(struct device *d, enum dtype type)
+{
+    const uint64_t n = (uint64_t)SIDE * SIDE;
+    void *w = mem_zero_array(dtype_row_bytes(type, n), 1);
+    float *x = mem_aligned((size_t)ROWS * SIDE * sizeof(float));
+    float *y = mem_aligned((size_t)ROWS * SIDE * sizeof(float));
+    struct linear *l = NULL;
+    const struct linear_part part = { .w = { type, 2, { SIDE, SIDE }, w } };
+    double best = 0;
+    if (w && x && y && d->ops->linear_new(d, &l, &part, 1, NULL) == GALLEY_OK) {
+        for (size_t i = 0; i < (size_t)ROWS * SIDE; i++) {
+            x[i] = (float)(i % 17) - 8;
+        }
+        for (int i = 0; i < 4 * ROUNDS; i++) {
+            const double start = clock_seconds();
+            d->ops->matmul(d, y, SIDE, l, x, SIDE, ROWS);
+            const double rate = 2.0 * (double)n * ROWS / (clock_seconds() - start);
+            best = rate > best ? rate : best;
+        }
+        d->ops->linear_free(d, l);
+    }
+    mem_free(w);
+    mem_free(x);
+    mem_free(y);
+    return best;
+}
+
+enum galley_status roofline_measure(struct roofline *out, const char *isa, int n_threads,
+                                    struct galley_err *err)
+{
+    *out = (struct roofline){ 0 };
+    enum galley_status rc = measure_read(out, n_threads, err);
+    if (rc) {
+        return rc;
+    }
+    struct device *d;
+    rc = device_open_cpu(&d, isa, n_threads, err);
+    if (rc) {
+        return rc;
+    }
+    out->f32_per_s = measure_product(d, DTYPE_F32);
+    out->int8_per_s = measure_product(d, DTYPE_Q8_0);
+    device_close(d);
+    if (out->f32_per_s == 0 || out->int8_per_s == 0) {
+        return galley_err_set(err, GALLEY_ENOMEM, "no memory to measure products");
+    }
+    return GALLEY_OK;
+}
