@@ -455,7 +455,7 @@ static enum galley_status read_alignment(const struct walk *w, struct gguf_part 
 static enum galley_status read_part(struct gguf *g, struct gguf_part *p, struct galley_err *err)
 {
     struct walk w = { p->path, p->base, p->base + p->n, err };
-    uint64_t n_keys;
+    uint64_t n_keys = 0;
     enum galley_status rc = take_head(&w, p, &n_keys);
     rc = rc ? rc : take_keys(&w, p, n_keys);
     rc = rc ? rc : read_alignment(&w, p);
