@@ -3,7 +3,7 @@
 
 #include "src/base/map.h"
 #include "tests/format/folder.h"
-#include "tests/format/gguf_write.h"
+#include "tests/format/gguf_bytes.h"
 
 #define FIXTURES "tests/format/fixtures/gguf/"
 

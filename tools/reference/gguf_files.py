@@ -252,7 +252,7 @@ def mmproj(out, case, c, tensors):
         w.add_vision_use_silu(True)
         w.add_vision_n_wa_pattern(v["fullatt_block_indexes"][0] + 1)
         w.add_uint32("clip.vision.window_size", v["window_size"])
-    table = gguf.get_tensor_name_map(gguf.MODEL_ARCH.MMPROJ, v["depth"])
+    table = gguf.get_tensor_name_map(gguf.MODEL_ARCH.MMPROJ, max(v["depth"], 3))  # mm.2 counts as a block
     for name, dtype, shape, raw in tensors:
         if name.startswith("visual."):
             add_vision(w, table, name, dtype, shape, raw)

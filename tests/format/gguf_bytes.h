@@ -1,6 +1,6 @@
-/* gguf_write.h - GGUF files put together byte by byte, honest or not. */
-#ifndef GALLEY_TESTS_GGUF_WRITE_H
-#define GALLEY_TESTS_GGUF_WRITE_H
+/* gguf_bytes.h - GGUF files put together byte by byte, honest or not. */
+#ifndef GALLEY_TESTS_GGUF_BYTES_H
+#define GALLEY_TESTS_GGUF_BYTES_H
 
 #include <stdint.h>
 
