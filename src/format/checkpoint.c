@@ -291,9 +291,9 @@ static enum galley_status open_gguf(struct checkpoint *c, const char *path, cons
     }
     const char *place = slash ? dir : ".";
     enum galley_status rc = open_language(c, path, parts, err);
-    if (!rc && mmproj) {
+    if (!rc && mmproj && strcmp(mmproj, "none") != 0) {
         rc = open_projector(c, mmproj, err);
-    } else if (!rc && takes_images(&c->cfg)) {
+    } else if (!rc && !mmproj && takes_images(&c->cfg)) {
         rc = open_projector_beside(c, place, err);
     }
     rc = rc ? rc : card_read(&c->card, place, &c->has_card, err);

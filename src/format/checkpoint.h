@@ -2,9 +2,9 @@
  *
  * path is a Hugging Face directory, a .gguf file (any part of a split one), or a directory that
  * holds exactly one GGUF model and at most one mmproj.  mmproj NULL: a file named *mmproj*.gguf
- * beside a GGUF model that supports images is taken when there is exactly one.  Everything is
- * checked to be of one model (vocabulary sizes, projector width, image token ids); nothing heavy is
- * read: tensors are views of mapped files. */
+ * beside a GGUF model that supports images is taken when there is exactly one; "none": none is.
+ * Everything is checked to be of one model (vocabulary sizes, projector width, image token ids);
+ * nothing heavy is read: tensors are views of mapped files. */
 #ifndef GALLEY_FORMAT_CHECKPOINT_H
 #define GALLEY_FORMAT_CHECKPOINT_H
 
