@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Greedy tokens on real weights: Galley against llama.cpp, position by position.
+
+    same_tokens.py MODEL.gguf [--galley build/bin/galley] [--prompts 20] [--tokens 64] [--csv FILE]
+
+Galley continues each prompt greedily.  llama.cpp is then led along Galley's tokens, with its keys
+and values in f32 and without flash attention (its most exact setting), and at every position its
+own choice is compared.  Where they differ, the difference counts only when llama.cpp's two best
+logits are 0.02 apart or more; all differences are listed with that margin.
+"""
+import argparse
+import csv
+import ctypes
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+import llama_cpp as L
+from llama_peer import Peer, quiet
+
+PROMPTS = [
+    "The invention of movable type changed", "Write a function that reverses a list in Python:\n",
+    "Once upon a time in a small village,", "The capital of France is", "def fibonacci(n):\n",
+    "Water boils at a temperature of", "In 1969, the first humans", "SELECT name FROM users WHERE",
+    "The quick brown fox", "import numpy as np\n\ndef mean(values):\n    ", "Dear Sir or Madam,",
+    "# Invoice\n\n| Item | Price |\n|---|---|\n", "To make bread you need", "class Stack:\n    def",
+    "The three laws of motion are", "Die Hauptstadt von Deutschland ist", "#include <stdio.h>\n",
+    "A good night's sleep is important because", "1, 1, 2, 3, 5, 8,", "Chapter 1\n\nIt was a dark",
+]
+
+
+def galley_tokens(a, prompts):
+    """Token ids of Galley's continuation of each prompt (ids in, ids out)."""
+    lines = "".join(json.dumps({"tokens": p, "max_new_tokens": a.tokens}) + "\n" for p in prompts)
+    out = subprocess.run([a.tool, a.model, str(a.threads)], input=lines, capture_output=True,
+                         text=True)
+    if out.returncode:
+        raise SystemExit(out.stderr)
+    return [json.loads(x)["tokens"] for x in out.stdout.splitlines()]
+
+
+def tokenize(peer, text):
+    raw = text.encode()
+    buf = (ctypes.c_int32 * (len(raw) + 16))()
+    n = L.llama_tokenize(peer.vocab, raw, len(raw), buf, len(buf), True, True)
+    return [buf[i] for i in range(n)]
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__,
+                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("model")
+    ap.add_argument("--tool", default="build/bin/bench_tokens")
+    ap.add_argument("--threads", type=int, default=2)
+    ap.add_argument("--prompts", type=int, default=20)
+    ap.add_argument("--tokens", type=int, default=64)
+    ap.add_argument("--csv")
+    a = ap.parse_args()
+    L.llama_log_set(quiet, ctypes.c_void_p(0))
+    peer = Peer(a.model, a.threads, 2048, kv=0, flash=0)
+    prompts = [tokenize(peer, t) for t in PROMPTS[:a.prompts]]
+    ours = galley_tokens(a, prompts)
+    rows, n, close, wrong = [], 0, 0, 0
+    for i, (prompt, out) in enumerate(zip(prompts, ours)):
+        peer.clear()
+        peer.prefill(prompt)
+        for k, token in enumerate(out):
+            logits = peer.logits()
+            best = int(np.argmax(logits))
+            n += 1
+            if best != token:
+                top = np.sort(logits)[-2:]
+                margin = float(top[1] - top[0])
+                behind = float(logits[best] - logits[token])
+                close += margin < 0.02
+                wrong += margin >= 0.02
+                rows.append([i, k, best, token, f"{margin:.4f}", f"{behind:.4f}"])
+                print(f"prompt {i} token {k}: llama.cpp {best}, galley {token}, margin {margin:.4f}, "
+                      f"galley's is {behind:.4f} behind")
+            peer.rows([token], [len(prompt) + k], [0], [1])
+            peer.decode()
+    print(f"{os.path.basename(a.model)}: {n} tokens, {n - close - wrong} equal, {close} differ under "
+          f"a margin of 0.02, {wrong} above it")
+    if a.csv:
+        with open(a.csv, "w", newline="") as f:
+            w = csv.writer(f)
+            w.writerow("prompt position llama_cpp galley margin behind".split())
+            w.writerows(rows)
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
