@@ -1,0 +1,47 @@
+/* tensor_hash.c - see tensor_hash.h. */
+#include "src/format/tensor_hash.h"
+
+#include <string.h>
+
+#define SAMPLE_BYTES 4096
+
+static void add_int(struct hash *h, int64_t v)
+{
+    unsigned char bytes[8];
+    for (int i = 0; i < 8; i++) {
+        bytes[i] = (unsigned char)((uint64_t)v >> (8 * i));
+    }
+    hash_add(h, bytes, sizeof(bytes));
+}
+
+static uint64_t tensor_bytes(const struct tensor *t)
+{
+    uint64_t n = 1;
+    for (int i = 0; i < t->n_dim; i++) {
+        n *= (uint64_t)t->shape[i];
+    }
+    return dtype_row_bytes(t->dtype, n);
+}
+
+void tensor_hash(struct hash *h, const char *name, const struct tensor *t)
+{
+    add_int(h, (int64_t)strlen(name));
+    hash_add(h, name, strlen(name));
+    add_int(h, (int64_t)t->dtype);
+    add_int(h, t->n_dim);
+    for (int i = 0; i < t->n_dim && i < TENSOR_DIM_MAX; i++) {
+        add_int(h, t->shape[i]);
+    }
+    if (t->dtype >= DTYPE_COUNT) {
+        return; /* of a type nothing here can read */
+    }
+    const uint64_t n = tensor_bytes(t);
+    const unsigned char *data = t->data;
+    if (n <= 3 * SAMPLE_BYTES) {
+        hash_add(h, data, (size_t)n);
+        return;
+    }
+    hash_add(h, data, SAMPLE_BYTES);
+    hash_add(h, data + (n - SAMPLE_BYTES) / 2, SAMPLE_BYTES);
+    hash_add(h, data + n - SAMPLE_BYTES, SAMPLE_BYTES);
+}
