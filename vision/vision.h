@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "kernels/device.h"
+#include "src/base/hash.h"
 #include "src/base/image.h"
 #include "src/format/hf_config.h"
 #include "src/format/weights.h"
@@ -56,22 +57,29 @@ GALLEY_MUST_USE enum galley_status vit_open(struct vit **out, struct device *dev
 void vit_close(struct vit *v);
 uint64_t vit_weight_bytes(const struct vit *v);
 
-/* SHA-256 over the tower's configuration and weights: part of every cache key. */
-void vit_hash(const struct vit *v, unsigned char out[32]);
+/* SHA-256 over the tower's configuration, the preprocessing's numbers and of every tensor what
+ * tensor_hash.h takes: part of every cache key. */
+void vit_hash(const struct vit *v, unsigned char out[HASH_BYTES]);
 
 /* Encoding in small pieces, so that other requests' tokens need not wait for a whole image and a
- * cancel takes effect at once.  A job owns its workspace; one transformer block (or the patch
- * embedding, or the merger) per call of vit_job_step.  Several jobs may be open, their steps
- * interleaved, on the device's one thread.  The bits are those of vit_encode. */
+ * cancel takes effect at once.  A job owns its workspace; one call of vit_job_step runs at most
+ * about a thousand patches through the patch embedding, half a transformer block or the merger, or
+ * some heads of one block's attention.  Several jobs may be open, their steps interleaved, on the
+ * device's one thread.  The bits are those of vit_encode. */
 struct vit_job;
+/* patches: lent as long as vit_job_reads_patches; grids: may go at once. */
 GALLEY_MUST_USE enum galley_status vit_job_new(struct vit_job **out, struct vit *v,
                                                const float *patches,
                                                const struct vision_grid *grids, int n,
                                                struct galley_err *err);
-/* True when the last piece is done and out [sum of vision_n_tokens][out_hidden] is filled. */
+/* True when the last piece is done and out [sum of vision_n_tokens][out_hidden] is filled; out is
+ * not touched before, and not by further calls. */
 bool vit_job_step(struct vit_job *j, float *out);
+/* Whether the patches are still needed: they are large, and only the first pieces read them. */
+bool vit_job_reads_patches(const struct vit_job *j);
 void vit_job_free(struct vit_job *j); /* at any time; NULL is fine */
-/* Bytes a job of these grids holds while it runs: planners add it up. */
+/* Bytes a job of these grids holds while it runs, exactly, before anything is allocated: planners
+ * add it up.  The patches come on top. */
 uint64_t vit_job_bytes(const struct hf_vision_config *v, const struct vision_grid *grids, int n);
 
 /* Encodes n images at once (rows of all images share the matmuls; attention never crosses
