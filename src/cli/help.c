@@ -75,9 +75,9 @@ static const char convert[] =
 static const char inspect[] =
     "usage: galley inspect FILE|DIR [options]\n"
     "\n"
-    "A model directory: its configuration, tensors, memory and card.  A document: each page's "
-    "regions\n"
-    "in reading order with the light parser's drafts; no model is used.\n"
+    "A model directory or GGUF file: its configuration, metadata, tensors, memory and card.  A\n"
+    "document: each page's regions in reading order with the light parser's drafts; no model is "
+    "used.\n"
     "\n"
     "      --regions OUT.png     draw the regions on the page (several pages: OUT-pN.png)\n"
     "      --json                machine-readable\n"
@@ -90,6 +90,7 @@ static const char inspect[] =
     "\n"
     "examples:\n"
     "  galley inspect models/galley-tiny\n"
+    "  galley inspect mmproj-model-f16.gguf --json | jq .gguf.keys\n"
     "  galley inspect report.pdf --pages 1 --regions page1.png\n";
 
 static const char doctor[] =

@@ -10,6 +10,7 @@
 #include "src/cli/input.h"
 #include "src/cli/inspect_model.h"
 #include "src/cli/options.h"
+#include "src/format/gguf.h"
 
 /* ---- documents ---- */
 
@@ -131,6 +132,11 @@ int cli_inspect(int argc, char **argv)
             return usage_error("inspect", "%s is a directory: --regions is for documents", name);
         }
         return inspect_model(name, opt.json);
+    }
+    if (gguf_is_file(name)) {
+        return opt.regions
+                   ? usage_error("inspect", "%s is a model: --regions is for documents", name)
+                   : inspect_model(name, opt.json);
     }
     return inspect_document(name, &opt);
 }

@@ -356,13 +356,18 @@ static const struct arch_row *find_architecture(const struct gguf *g, struct gal
             return &architectures[i];
         }
     }
+    if (gguf_string_is(&s, "clip")) {
+        galley_err_set(
+            err, GALLEY_EMODEL,
+            "%s: general.architecture is clip, a projector: give the language model, and "
+            "this file as its mmproj",
+            gguf_path(g));
+        return NULL;
+    }
     galley_err_set(err, GALLEY_EMODEL,
-                   "%s: general.architecture is %.*s%s; this build supports qwen2, qwen2vl, qwen3, "
+                   "%s: general.architecture is %.*s; this build supports qwen2, qwen2vl, qwen3, "
                    "llama and gemma3",
-                   gguf_path(g), (int)(s.n < 60 ? s.n : 60), s.text,
-                   gguf_string_is(&s, "clip") ? " (a projector: give the language model, and this "
-                                                "file as its mmproj)"
-                                              : "");
+                   gguf_path(g), (int)(s.n < 60 ? s.n : 60), s.text);
     return NULL;
 }
 
