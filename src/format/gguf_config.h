@@ -19,5 +19,7 @@ GALLEY_MUST_USE enum galley_status gguf_config_vision(struct hf_config *io, cons
 /* "blk.0.attn_q.weight" -> "model.layers.0.self_attn.q_proj.weight", "v.blk.3.ln1.weight" ->
  * "visual.blocks.3.norm1.weight" ...; false when the name is none of the table's. */
 bool gguf_tensor_name(char *out, size_t size, const char *name, enum hf_family family);
+/* The other way round. */
+bool gguf_tensor_from_hf(char *out, size_t size, const char *name, enum hf_family family);
 
 #endif

@@ -120,3 +120,49 @@ bool gguf_tensor_name(char *out, size_t size, const char *name, enum hf_family f
     stem = stem ? stem : lookup(vision_root, COUNT(vision_root), name, n);
     return stem && fits(snprintf(out, size, "%s%s", stem, dot), size);
 }
+
+/* --- the other way round -------------------------------------------------------------------- */
+
+static const char *lookup_hf(const struct name_row *rows, size_t n_rows, const char *name, size_t n)
+{
+    for (size_t i = 0; i < n_rows; i++) {
+        if (strlen(rows[i].hf) == n && memcmp(rows[i].hf, name, n) == 0) {
+            return rows[i].gguf;
+        }
+    }
+    return NULL;
+}
+
+/* rest[0..n): what follows the block's number. */
+static const char *block_stem(bool vision, const char *rest, size_t n, enum hf_family family)
+{
+    const char *stem = NULL;
+    if (vision) {
+        stem = family == HF_QWEN2_VL ? lookup_hf(plain_block, COUNT(plain_block), rest, n) : NULL;
+        return stem ? stem : lookup_hf(vision_block, COUNT(vision_block), rest, n);
+    }
+    stem = family == HF_GEMMA3 ? lookup_hf(gemma_block, COUNT(gemma_block), rest, n) : NULL;
+    return stem ? stem : lookup_hf(text_block, COUNT(text_block), rest, n);
+}
+
+bool gguf_tensor_from_hf(char *out, size_t size, const char *name, enum hf_family family)
+{
+    const char *dot = strrchr(name, '.');
+    if (!dot || (strcmp(dot, ".weight") != 0 && strcmp(dot, ".bias") != 0)) {
+        return false;
+    }
+    int n_digits;
+    const char *text = split_block(name, "model.layers.", &n_digits);
+    const char *rest = text ? text : split_block(name, "visual.blocks.", &n_digits);
+    if (rest) {
+        const char *stem =
+            rest < dot ? block_stem(!text, rest, (size_t)(dot - rest), family) : NULL;
+        return stem && fits(snprintf(out, size, "%sblk.%.*s.%s%s", text ? "" : "v.", n_digits,
+                                     rest - 1 - n_digits, stem, dot),
+                            size);
+    }
+    const size_t n = (size_t)(dot - name);
+    const char *stem = lookup_hf(text_root, COUNT(text_root), name, n);
+    stem = stem ? stem : lookup_hf(vision_root, COUNT(vision_root), name, n);
+    return stem && fits(snprintf(out, size, "%s%s", stem, dot), size);
+}
