@@ -10,6 +10,7 @@ static const char overview[] =
     "\n"
     "  convert   PDF, PNG and JPEG files to Markdown, JSON, HTML or text\n"
     "  inspect   show what is in a model directory or on a document's pages\n"
+    "  quantize  write a model anew as GGUF, in another type\n"
     "  doctor    check this machine: CPU, libraries, fonts, languages, model\n"
     "  help      this text, or the help of a command: galley help convert\n"
     "\n"
@@ -101,13 +102,42 @@ static const char doctor[] =
     "nothing is\n"
     "missing, else 1 (3 when it is the model).\n";
 
+static const char quantize[] =
+    "usage: galley quantize IN OUT.gguf --type TYPE [options]\n"
+    "\n"
+    "Writes a model anew as GGUF.  IN is a Hugging Face directory (Qwen 2, 2-VL, 2.5-VL, 3, Llama "
+    "with\n"
+    "byte-level BPE) or a GGUF file.  A vision tower goes into a second file.\n"
+    "\n"
+    "      --type TYPE           f32 f16 bf16 q8_0 q6_k q5_k q5_1 q5_0 q4_k q4_1 q4_0 iq4_nl "
+    "iq4_xs\n"
+    "                            mxfp4 q3_k q2_k: every matrix, the output matrix at least q6_k;\n"
+    "                            q5_k_m q4_k_m q4_k_s q3_k_l q3_k_m: the known mixes\n"
+    "      --tensor PATTERN=TYPE for matrices whose GGUF name matches, such as "
+    "'blk.*.ffn_down.*=q6_k';\n"
+    "                            may be repeated, the last that matches counts\n"
+    "      --imatrix FILE        importance matrix, GGUF or .dat\n"
+    "      --mmproj FILE         where the vision tower goes; default mmproj-OUT beside OUT\n"
+    "      --threads N           default: one per CPU\n"
+    "      --json                the report as JSON\n"
+    "  -q, --quiet               no progress\n"
+    "\n"
+    "Prints what became of each tensor: types, RMS error relative to the tensor's RMS, largest "
+    "error.\n"
+    "\n"
+    "examples:\n"
+    "  galley quantize Qwen2.5-VL-3B-Instruct qwen.gguf --type q4_k_m --tensor 'v.*=q8_0'\n"
+    "  galley quantize model-f16.gguf model-q4_0.gguf --type q4_0 --imatrix imatrix.gguf\n";
+
 const char *help_text(const char *command)
 {
     static const struct {
         const char *name, *text;
-    } texts[] = {
-        { "", overview }, { "convert", convert }, { "inspect", inspect }, { "doctor", doctor }
-    };
+    } texts[] = { { "", overview },
+                  { "convert", convert },
+                  { "inspect", inspect },
+                  { "doctor", doctor },
+                  { "quantize", quantize } };
     for (size_t i = 0; i < COUNT(texts); i++) {
         if (strcmp(command, texts[i].name) == 0) {
             return texts[i].text;

@@ -185,6 +185,7 @@ int main(int argc, char **argv)
         { "convert", cli_convert },
         { "inspect", cli_inspect },
         { "doctor", cli_doctor },
+        { "quantize", cli_quantize },
     };
     if (argc < 2) {
         fputs(help_text(""), stderr);
