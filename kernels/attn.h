@@ -1,32 +1,99 @@
-/* attn.h - the softmax step of blocked attention, and the walk it belongs to.
+/* attn.h - the steps of blocked attention, and the walk they belong to.
  *
  * A query row meets its keys in blocks of KV_BLOCK at absolute logical positions, blocks
- * ascending.  Per block, with q already multiplied by the scale (one rounding each):
- *     s[j] = chain of fma over d ascending (gemm.h)             j = 0..n-1, the keys it sees
- *     m'   = max(m, s[0..n-1]);  p[j] = exp(s[j] - m') (exp.h), 0 for j >= n
- *     f    = exp(m - m');  l[i] = fma(l[i], f, p[i] + p[i + 16]) for 16 lanes i
- *     o[d] = o[d] * f, then o[d] = fma(p[j], v[j][d], o[d]) over j = 0..n-1 ascending
- * from m = -inf, l = 0, o = 0; at the end out[d] = o[d] * (1 / tree(l)), tree as in norm.h.
- * Keys a row does not see are not touched, so a row's bits depend on its own keys only.
- * Against exact arithmetic: 4e-6 * max|v| while |q k scale| stays below 30. */
+ * ascending.  Scores are in units of log2: the query is multiplied by scale * log2(e) first (one
+ * rounding each).  Per block, over the keys j the row sees, first..n-1 of 0..KV_BLOCK-1:
+ *     s[j] = chain of fma over d ascending, from 0 (mul below)
+ *     m'   = max(m, s[first..n-1]);  p[j] = exp2(s[j] - m'), 0 for the unseen
+ *     f    = exp2(m - m');  l[i] = fma(l[i], f, p[i] + p[i + 16]) for 16 lanes i
+ *     o[d] = o[d] * f, then o[d] = fma(p[j], v[j][d], o[d]) over the seen j ascending
+ * from m = -inf, l = 0, o = 0.
+ * With a softcap the query is multiplied by scale / softcap, and between chain and maximum
+ *     s[j] = tanh(s[j]) * (softcap * log2(e)),  tanh(x) = sign(x) (1 - e) / (1 + e),
+ *     e = exp(-2 |x|) of exp.h
+ *
+ * The paged cache is walked in spans of ATTN_SPAN keys at absolute logical positions, so that one
+ * long row can be shared out: each span starts anew, and a span in which the row sees a key is
+ * merged into (m, l, o) of the spans before it, the first one being taken as it is:
+ *     m' = max(m, m_s);  f = exp2(m - m');  g = exp2(m_s - m')
+ *     l[i] = fma(l[i], f, l_s[i] * g);  o[d] = fma(o[d], f, o_s[d] * g);  m = m'
+ * Segments (attn_seg) are one span however long.
+ *
+ * At the end out[d] = o[d] * (1 / tree(l)) + 0, tree as in norm.h; the sum turns -0 into 0.
+ *
+ * A window cuts `first`.  A row of a draft tree sees its prefix and its ancestors; counted as
+ * adjacent they have logical positions, and these make its blocks and spans.
+ *
+ * What a row does not see leaves no trace in its bits: an unseen key has p = 0, and adding
+ * 0 * v changes o only in the sign of a zero, which the last line removes.  (Where v is infinite
+ * or NaN, the rows of a tile that see it are kept apart from those that do not.)  So a row's bits
+ * depend on its own keys only.
+ *
+ * Stored keys and values (device.h) are widened exactly before all this, those of KV_Q8 as
+ * code * scale, rounded once.  Against exact arithmetic on the stored values: 6e-6 * max|v| while
+ * |q k scale| stays below 30; with a softcap 1e-7 * softcap more.
+ *
+ * exp2(x), x <= 0: x clamped at EXP2_LO; t = x + EXP2_MAGIC; r = x - (t - EXP2_MAGIC); a polynomial
+ * of degree 5 in r by Horner, times the power of two whose exponent field is t's low byte.
+ * exp2(0) is exactly 1, NaN stays NaN.  Coefficients: minimax of the relative error, 9.2e-8, with
+ * the constant held at 1. */
 #ifndef GALLEY_KERNELS_ATTN_H
 #define GALLEY_KERNELS_ATTN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define ATTN_LANES 16
+#define ATTN_SPAN  512 /* a multiple of KV_BLOCK */
+#define ATTN_LOG2E 1.442695f
+
+#define EXP2_LO    (-125.0f)
+#define EXP2_MAGIC 12583039.0f /* 1.5 * 2^23 + 127: the sum's low byte is the biased exponent */
+#define EXP2_C5    0.0013264701f
+#define EXP2_C4    0.009671515f
+#define EXP2_C3    0.05550734f
+#define EXP2_C2    0.24022242f
+#define EXP2_C1    0.693147f
+
+/* c[r][j] = chain over k ascending of fma(x[r][k], w[k][j], c[r][j]), from 0 unless `more`.
+ * Columns are whole vectors of ATTN_LANES; rows of c and w may be unaligned. */
+struct attn_mul {
+    float *c;
+    size_t c_ld;
+    const float *x;
+    size_t x_ld;
+    const float *w;
+    size_t w_ld;
+    int rows, n_vec, k;
+    bool more;
+};
+typedef void attn_mul_fn(const struct attn_mul *a);
+attn_mul_fn attn_mul_ref, attn_mul_avx2, attn_mul_avx512;
 
 struct attn_soft {
-    float *s;   /* [rows][KV_BLOCK]: scores in, p out */
+    float *s; /* [rows][KV_BLOCK]: scores in, p out */
+    size_t s_ld;
     float *max; /* [rows] */
     float *sum; /* [rows][ATTN_LANES] */
-    float *o;   /* [rows][o_ld], o_ld a multiple of 16, aligned to 64 bytes */
+    float *o;   /* [rows][o_ld], o_ld a multiple of 16 */
     size_t o_ld;
-    int rows, n; /* n: keys seen, 1..KV_BLOCK */
+    const int *first, *n; /* [rows]: the keys seen; first >= n: none, and then p is 0 */
+    int rows;
+    float cap; /* softcap * log2(e); 0: none */
 };
-
 typedef void attn_soft_fn(const struct attn_soft *a);
 attn_soft_fn attn_soft_ref, attn_soft_avx2, attn_soft_avx512;
+
+/* Merges a span's (max, sum, o) into those of the spans before it: one row, o_ld floats of o. */
+struct attn_part {
+    float *max, *sum, *o;
+};
+typedef void attn_merge_fn(const struct attn_part *to, const struct attn_part *from, size_t o_ld);
+attn_merge_fn attn_merge_ref, attn_merge_avx2, attn_merge_avx512;
+
+/* dst[i] = src[i] * by + 0 */
+typedef void attn_scale_fn(float *dst, const float *src, float by, size_t n);
+attn_scale_fn attn_scale_ref, attn_scale_avx2, attn_scale_avx512;
 
 /* dst[d][j] = src[j * ld + d] for n keys j and head_dim d; lanes n..KV_BLOCK-1 become 0. */
 typedef void attn_turn_fn(float *dst, const float *src, size_t ld, int n, int head_dim);

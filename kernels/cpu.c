@@ -22,8 +22,12 @@ static const struct cpu_kernels ref_kernels = {
     .widen_rows = 2,
     .gemm_tile = gemm_tile_ref,
     .gemm_widen = gemm_widen_ref,
+    .attn_mul = attn_mul_ref,
     .attn_soft = attn_soft_ref,
+    .attn_merge = attn_merge_ref,
+    .attn_scale = attn_scale_ref,
     .attn_turn = attn_turn_ref,
+    .kv_widen = kv_widen_ref,
     .norm_rms = norm_rms_ref,
     .norm_layer = norm_layer_ref,
     .act = act_ref,
@@ -44,8 +48,12 @@ static const struct cpu_kernels avx2_kernels = {
     .widen_rows = 48,
     .gemm_tile = gemm_tile_avx2,
     .gemm_widen = gemm_widen_avx2,
+    .attn_mul = attn_mul_avx2,
     .attn_soft = attn_soft_avx2,
+    .attn_merge = attn_merge_avx2,
+    .attn_scale = attn_scale_avx2,
     .attn_turn = attn_turn_avx2,
+    .kv_widen = kv_widen_avx2,
     .norm_rms = norm_rms_avx2,
     .norm_layer = norm_layer_avx2,
     .act = act_avx2,
@@ -65,8 +73,12 @@ static const struct cpu_kernels avx512_kernels = {
     .widen_rows = 64,
     .gemm_tile = gemm_tile_avx512,
     .gemm_widen = gemm_widen_avx512,
+    .attn_mul = attn_mul_avx512,
     .attn_soft = attn_soft_avx512,
+    .attn_merge = attn_merge_avx512,
+    .attn_scale = attn_scale_avx512,
     .attn_turn = attn_turn_avx512,
+    .kv_widen = kv_widen_avx512,
     .norm_rms = norm_rms_avx512,
     .norm_layer = norm_layer_avx512,
     .act = act_avx512,
@@ -151,6 +163,7 @@ static void cpu_close(struct device *d)
     struct cpu_device *c = cpu_of(d);
     pool_close(c->pool);
     mem_free(c->scratch);
+    mem_free(c->spans);
     mem_free(c);
 }
 
@@ -200,8 +213,10 @@ enum galley_status device_open_cpu(struct device **out, const char *isa, int n_t
     }
     const size_t bytes = (size_t)pool_n_threads(c->pool) * sizeof(struct cpu_scratch);
     c->scratch = mem_aligned(bytes);
-    if (!c->scratch) {
-        rc = galley_err_set(err, GALLEY_ENOMEM, "no memory for %zu bytes of kernel scratch", bytes);
+    c->spans = mem_aligned(CPU_SPAN_FLOATS * sizeof(float));
+    if (!c->scratch || !c->spans) {
+        rc = galley_err_set(err, GALLEY_ENOMEM, "no memory for %zu bytes of kernel scratch",
+                            bytes + CPU_SPAN_FLOATS * sizeof(float));
         goto fail;
     }
     memset(c->scratch, 0, bytes);

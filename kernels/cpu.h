@@ -11,6 +11,7 @@
 #include "kernels/attn.h"
 #include "kernels/device.h"
 #include "kernels/gemm.h"
+#include "kernels/kv_store.h"
 #include "kernels/norm.h"
 #include "kernels/rope.h"
 #include "kernels/top1.h"
@@ -25,8 +26,12 @@ struct cpu_kernels {
     int widen_rows;      /* from so many rows on, 16-bit weights are widened first */
     gemm_tile_fn *gemm_tile;
     gemm_widen_fn *gemm_widen;
+    attn_mul_fn *attn_mul;
     attn_soft_fn *attn_soft;
+    attn_merge_fn *attn_merge;
+    attn_scale_fn *attn_scale;
     attn_turn_fn *attn_turn;
+    kv_widen_fn *kv_widen;
     norm_rms_fn *norm_rms;
     norm_layer_fn *norm_layer;
     act_fn *act;
@@ -45,16 +50,23 @@ void cpu_kernels_init(struct cpu_kernels *k, enum cpu_isa isa);
 enum cpu_isa cpu_isa_best(void);
 
 /* Floats of scratch each thread owns: a widened panel slice, or an attention tile. */
-#define CPU_TILE_FLOATS 16384 /* q and o of an attention tile: rows * head_dim, padded */
-#define CPU_TILE_ROWS   128
+#define CPU_TILE_FLOATS 32768 /* q and o of an attention tile: rows * head_dim, padded */
+#define CPU_TILE_ROWS   256
 #define CPU_TURN_FLOATS (ATTN_HEAD_DIM_MAX * KV_BLOCK)
+#define CPU_TAIL_KEYS   96 /* a tree's 64 keys and those before them in the block it begins in */
+#define CPU_SPAN_FLOATS ((size_t)1 << 20) /* states of spans; pages never used cost nothing */
 
 struct cpu_scratch {
     float widened[GEMM_KC * GEMM_NR];
-    float q[CPU_TILE_FLOATS], o[CPU_TILE_FLOATS];
-    float s[CPU_TILE_ROWS * KV_BLOCK], sum[CPU_TILE_ROWS * ATTN_LANES], max[CPU_TILE_ROWS];
+    /* An attention tile.  Two states, as a span is merged into those before it. */
+    float q[CPU_TILE_FLOATS], o[2][CPU_TILE_FLOATS];
+    float sum[2][CPU_TILE_ROWS * ATTN_LANES], max[2][CPU_TILE_ROWS];
+    float s[CPU_TILE_ROWS * KV_BLOCK];
     float k[CPU_TURN_FLOATS], v[CPU_TURN_FLOATS];
-    int n[CPU_TILE_ROWS];
+    int first[CPU_TILE_ROWS], n[CPU_TILE_ROWS];         /* what vectors see of a block, */
+    int row_first[CPU_TILE_ROWS], row_n[CPU_TILE_ROWS]; /* and of all keys */
+    float tail_s[CPU_TILE_ROWS * CPU_TAIL_KEYS], tail_p[CPU_TILE_ROWS * CPU_TAIL_KEYS];
+    uint8_t tail_at[CPU_TILE_ROWS * KV_BLOCK];
 };
 
 struct cpu_device {
@@ -63,6 +75,7 @@ struct cpu_device {
     struct cpu_kernels k;
     struct pool *pool;
     struct cpu_scratch *scratch; /* [threads] */
+    float *spans;                /* [CPU_SPAN_FLOATS] */
 };
 
 static inline struct cpu_device *cpu_of(struct device *d)

@@ -2,35 +2,101 @@
 #include "kernels/attn.h"
 
 #include <math.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "kernels/device.h"
 #include "kernels/ref/ref_math.h"
 
-static void soft_row(float *s, float *max, float *sum, float *o, size_t o_ld, int n)
+static float exp2_ref(float x) /* x <= 0 */
 {
-    float m = *max;
-    for (int j = 0; j < n; j++) {
+    x = EXP2_LO > x ? EXP2_LO : x; /* NaN stays */
+    const float t = x + EXP2_MAGIC;
+    const float r = x - (t - EXP2_MAGIC);
+    float p = fmaf(EXP2_C5, r, EXP2_C4);
+    p = fmaf(p, r, EXP2_C3);
+    p = fmaf(p, r, EXP2_C2);
+    p = fmaf(p, r, EXP2_C1);
+    p = fmaf(p, r, 1.0f);
+    uint32_t bits;
+    memcpy(&bits, &t, sizeof(bits));
+    bits <<= 23;
+    float power;
+    memcpy(&power, &bits, sizeof(power));
+    return p * power;
+}
+
+void attn_mul_ref(const struct attn_mul *a)
+{
+    for (int r = 0; r < a->rows; r++) {
+        float *c = a->c + (size_t)r * a->c_ld;
+        const float *x = a->x + (size_t)r * a->x_ld;
+        for (int j = 0; j < a->n_vec * ATTN_LANES; j++) {
+            float acc = a->more ? c[j] : 0.0f;
+            for (int k = 0; k < a->k; k++) {
+                acc = fmaf(x[k], a->w[(size_t)k * a->w_ld + (size_t)j], acc);
+            }
+            c[j] = acc;
+        }
+    }
+}
+
+static void soft_row(const struct attn_soft *a, size_t r)
+{
+    float *s = a->s + r * a->s_ld, *sum = a->sum + r * ATTN_LANES, *o = a->o + r * a->o_ld;
+    const int first = a->first[r], n = a->n[r];
+    if (first >= n) {
+        memset(s, 0, KV_BLOCK * sizeof(float));
+        return;
+    }
+    float m = a->max[r];
+    for (int j = first; j < n; j++) {
+        if (a->cap > 0.0f) {
+            const float e = ref_exp(fabsf(s[j]) * -2.0f);
+            s[j] = copysignf((1.0f - e) / (1.0f + e), s[j]) * a->cap;
+        }
         m = s[j] > m ? s[j] : m;
     }
-    const float f = ref_exp(*max - m);
+    const float f = exp2_ref(a->max[r] - m);
     for (int j = 0; j < KV_BLOCK; j++) {
-        s[j] = j < n ? ref_exp(s[j] - m) : 0.0f;
+        s[j] = j >= first && j < n ? exp2_ref(s[j] - m) : 0.0f;
     }
     for (int i = 0; i < ATTN_LANES; i++) {
         sum[i] = fmaf(sum[i], f, s[i] + s[i + ATTN_LANES]);
     }
-    for (size_t d = 0; d < o_ld; d++) {
+    for (size_t d = 0; d < a->o_ld; d++) {
         o[d] *= f;
     }
-    *max = m;
+    a->max[r] = m;
 }
 
 void attn_soft_ref(const struct attn_soft *a)
 {
     for (int r = 0; r < a->rows; r++) {
-        const size_t i = (size_t)r;
-        soft_row(a->s + i * KV_BLOCK, a->max + i, a->sum + i * ATTN_LANES, a->o + i * a->o_ld,
-                 a->o_ld, a->n);
+        soft_row(a, (size_t)r);
+    }
+}
+
+void attn_merge_ref(const struct attn_part *to, const struct attn_part *from, size_t o_ld)
+{
+    if (*from->max == -INFINITY) {
+        return; /* nothing seen there */
+    }
+    const float m = *from->max > *to->max ? *from->max : *to->max;
+    const float f = exp2_ref(*to->max - m), g = exp2_ref(*from->max - m);
+    for (int i = 0; i < ATTN_LANES; i++) {
+        to->sum[i] = fmaf(to->sum[i], f, from->sum[i] * g);
+    }
+    for (size_t d = 0; d < o_ld; d++) {
+        to->o[d] = fmaf(to->o[d], f, from->o[d] * g);
+    }
+    *to->max = m;
+}
+
+void attn_scale_ref(float *dst, const float *src, float by, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        dst[i] = src[i] * by + 0.0f;
     }
 }
 

@@ -1,4 +1,5 @@
-/* attn_body.h - attn.h over v16.  Included after a v16_*.h. */
+/* attn_body.h - attn.h over v16.  Included after a v16_*.h and the tile sizes:
+ * ATTN_ACC accumulators of v16, of which ATTN_VEC at most lie side by side. */
 #ifndef GALLEY_KERNELS_ATTN_BODY_H
 #define GALLEY_KERNELS_ATTN_BODY_H
 
@@ -7,31 +8,99 @@
 #include "kernels/attn.h"
 #include "kernels/device.h"
 #include "kernels/x86/exp_body.h"
+#include "src/base/compiler.h"
 
-static inline void attn_soft_row(float *s, float *max, float *sum, float *o, size_t o_ld, size_t n)
+static inline struct v16 v16_exp2(struct v16 x) /* x <= 0 */
 {
-    const struct v16 low = v16_set1(-INFINITY), zero = v16_set1(0.0f);
-    const size_t n1 = n > 16 ? n - 16 : 0;
-    const struct v16 s0 = v16_first(v16_load(s), n, low);
-    const struct v16 s1 = v16_first(v16_load(s + 16), n1, low);
-    const float old = *max;
+    x = v16_max(v16_set1(EXP2_LO), x);
+    const struct v16 magic = v16_set1(EXP2_MAGIC);
+    const struct v16 t = v16_add(x, magic);
+    const struct v16 r = v16_sub(x, v16_sub(t, magic));
+    struct v16 p = v16_horner(v16_set1(EXP2_C5), r, EXP2_C4);
+    p = v16_horner(p, r, EXP2_C3);
+    p = v16_horner(p, r, EXP2_C2);
+    p = v16_horner(p, r, EXP2_C1);
+    p = v16_horner(p, r, 1.0f);
+    return v16_mul(p, v16_power(t));
+}
+
+/* rows and nv are constants at every call, so that acc lives in registers. */
+static GALLEY_INLINE void mul_tile(const struct attn_mul *a, int row, int vec, const int rows,
+                                   const int nv)
+{
+    struct v16 acc[ATTN_ACC], w[ATTN_VEC];
+    float *c = a->c + (size_t)row * a->c_ld + 16 * (size_t)vec;
+    const float *x = a->x + (size_t)row * a->x_ld, *from = a->w + 16 * (size_t)vec;
+    const size_t x_ld = a->x_ld, c_ld = a->c_ld;
+    GALLEY_UNROLL
+    for (int i = 0; i < rows * nv; i++) {
+        acc[i] = a->more ? v16_load(c + (size_t)(i / nv) * c_ld + 16 * (size_t)(i % nv))
+                         : v16_set1(0.0f);
+    }
+    for (int k = 0; k < a->k; k++, from += a->w_ld) {
+        GALLEY_UNROLL
+        for (int v = 0; v < nv; v++) {
+            w[v] = v16_load(from + 16 * v);
+        }
+        GALLEY_UNROLL
+        for (int r = 0; r < rows; r++) {
+            const struct v16 b = v16_set1(x[(size_t)r * x_ld + (size_t)k]);
+            GALLEY_UNROLL
+            for (int v = 0; v < nv; v++) {
+                acc[r * nv + v] = v16_fma(b, w[v], acc[r * nv + v]);
+            }
+        }
+    }
+    GALLEY_UNROLL
+    for (int i = 0; i < rows * nv; i++) {
+        v16_store(c + (size_t)(i / nv) * c_ld + 16 * (size_t)(i % nv), acc[i]);
+    }
+}
+
+static inline void attn_soft_row(const struct attn_soft *a, size_t r)
+{
+    float *s = a->s + r * a->s_ld, *sum = a->sum + r * ATTN_LANES;
+    const int first = a->first[r], n = a->n[r];
+    const struct v16 zero = v16_set1(0.0f);
+    if (first >= n) {
+        v16_store(s, zero);
+        v16_store(s + 16, zero);
+        return;
+    }
+    const bool whole = first == 0 && n == KV_BLOCK;
+    const size_t f0 = (size_t)first, f1 = f0 > 16 ? f0 - 16 : 0;
+    const size_t n0 = (size_t)n, n1 = n0 > 16 ? n0 - 16 : 0;
+    struct v16 s0 = v16_load(s), s1 = v16_load(s + 16);
+    if (a->cap > 0.0f) {
+        s0 = v16_mul(v16_tanh(s0), v16_set1(a->cap));
+        s1 = v16_mul(v16_tanh(s1), v16_set1(a->cap));
+    }
+    if (!whole) {
+        s0 = v16_between(s0, f0, n0, v16_set1(-INFINITY));
+        s1 = v16_between(s1, f1, n1, v16_set1(-INFINITY));
+    }
+    const float old = a->max[r];
     const float top = v16_top(v16_max(s0, s1));
     const float m = top > old ? top : old;
     const struct v16 mv = v16_set1(m);
-    const struct v16 p0 = v16_first(v16_exp(v16_sub(s0, mv)), n, zero);
-    const struct v16 p1 = v16_first(v16_exp(v16_sub(s1, mv)), n1, zero);
+    struct v16 p0 = v16_exp2(v16_sub(s0, mv)), p1 = v16_exp2(v16_sub(s1, mv));
+    if (!whole) {
+        p0 = v16_between(p0, f0, n0, zero);
+        p1 = v16_between(p1, f1, n1, zero);
+    }
     v16_store(s, p0);
     v16_store(s + 16, p1);
     const struct v16 p = v16_add(p0, p1);
-    *max = m;
-    if (m == old) {
-        /* f is exactly 1: the same bits without the pass over o. */
+    a->max[r] = m;
+    if (m == old || old == -INFINITY) {
+        /* f is exactly 1, or meets zeros: the same bits without the pass over o. */
         v16_store(sum, v16_add(v16_load(sum), p));
         return;
     }
-    const struct v16 f = v16_exp(v16_sub(v16_set1(old), mv));
+    const struct v16 f = v16_exp2(v16_set1(old - m));
     v16_store(sum, v16_fma(v16_load(sum), f, p));
-    for (size_t d = 0; d < o_ld; d += 16) {
+    float *o = a->o + r * a->o_ld;
+    for (size_t d = 0; d < a->o_ld; d += 16) {
         v16_store(o + d, v16_mul(v16_load(o + d), f));
     }
 }
@@ -39,9 +108,31 @@ static inline void attn_soft_row(float *s, float *max, float *sum, float *o, siz
 static inline void attn_soft_body(const struct attn_soft *a)
 {
     for (int r = 0; r < a->rows; r++) {
-        const size_t i = (size_t)r;
-        attn_soft_row(a->s + i * KV_BLOCK, a->max + i, a->sum + i * ATTN_LANES, a->o + i * a->o_ld,
-                      a->o_ld, (size_t)a->n);
+        attn_soft_row(a, (size_t)r);
+    }
+}
+
+static inline void attn_merge_body(const struct attn_part *to, const struct attn_part *from,
+                                   size_t o_ld)
+{
+    if (*from->max == -INFINITY) {
+        return; /* nothing seen there */
+    }
+    const float m = *from->max > *to->max ? *from->max : *to->max;
+    const struct v16 f = v16_exp2(v16_set1(*to->max - m));
+    const struct v16 g = v16_exp2(v16_set1(*from->max - m));
+    v16_store(to->sum, v16_fma(v16_load(to->sum), f, v16_mul(v16_load(from->sum), g)));
+    for (size_t d = 0; d < o_ld; d += 16) {
+        v16_store(to->o + d, v16_fma(v16_load(to->o + d), f, v16_mul(v16_load(from->o + d), g)));
+    }
+    *to->max = m;
+}
+
+static inline void attn_scale_body(float *dst, const float *src, float by, size_t n)
+{
+    const struct v16 b = v16_set1(by), zero = v16_set1(0.0f);
+    for (size_t i = 0; i < n; i += 16) {
+        v16_store_n(dst + i, v16_add(v16_mul(v16_load_n(src + i, n - i), b), zero), n - i);
     }
 }
 

@@ -26,6 +26,14 @@ static inline struct v16 v16_exp(struct v16 x)
     return v16_scale2(p, t, EXP_MAGIC);
 }
 
+/* tanh of attn.h */
+static inline struct v16 v16_tanh(struct v16 x)
+{
+    const struct v16 one = v16_set1(1.0f);
+    const struct v16 e = v16_exp(v16_mul(v16_abs(x), v16_set1(-2.0f)));
+    return v16_sign_of(v16_div(v16_sub(one, e), v16_add(one, e)), x);
+}
+
 static inline struct v16 v16_erf(struct v16 x)
 {
     const struct v16 t = v16_abs(x);

@@ -5,6 +5,8 @@
 #include <immintrin.h>
 #include <stddef.h>
 
+#include "kernels/x86/f8_x86.h"
+
 struct v16 {
     __m256 a, b; /* lanes 0..7 and 8..15 */
 };
@@ -129,6 +131,19 @@ static inline struct v16 v16_scale2(struct v16 x, struct v16 t, float magic)
     return (struct v16){ scale2_8(x.a, t.a, magic), scale2_8(x.b, t.b, magic) };
 }
 
+static inline struct v16 v16_power(struct v16 t)
+{
+    return (struct v16){
+        _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(t.a), 23)),
+        _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(t.b), 23)),
+    };
+}
+
+static inline struct v16 v16_between(struct v16 x, size_t from, size_t to, struct v16 fill)
+{
+    return v16_first(v16_first(fill, from, x), to, fill);
+}
+
 static inline int v16_find(struct v16 x, float value)
 {
     const __m256 v = _mm256_set1_ps(value);
@@ -186,6 +201,25 @@ static inline struct v16 v16_from_f16(const void *p)
 static inline struct v16 v16_from_bf16(const void *p)
 {
     return (struct v16){ from_bf16_8(p), from_bf16_8((const char *)p + 16) };
+}
+
+static inline __m256 from_i8_8(const char *p)
+{
+    const __m128i c = _mm_loadl_epi64((const __m128i *)(const void *)p);
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(c));
+}
+
+static inline struct v16 v16_from_i8(const void *p)
+{
+    return (struct v16){ from_i8_8(p), from_i8_8((const char *)p + 8) };
+}
+
+static inline struct v16 v16_from_f8(const void *p)
+{
+    const __m256i h = f8_to_f16_16(p);
+    const __m256 by = _mm256_set1_ps(256.0f);
+    return (struct v16){ _mm256_mul_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(h)), by),
+                         _mm256_mul_ps(_mm256_cvtph_ps(_mm256_extracti128_si256(h, 1)), by) };
 }
 
 static inline void unpair_8(const char *p, __m256 *low, __m256 *high)

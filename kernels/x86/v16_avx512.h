@@ -9,6 +9,8 @@
 #include <immintrin.h>
 #include <stddef.h>
 
+#include "kernels/x86/f8_x86.h"
+
 struct v16 {
     __m512 v;
 };
@@ -120,6 +122,19 @@ static inline struct v16 v16_scale2(struct v16 a, struct v16 t, float magic)
                                        _mm512_castsi512_ps(s1)) };
 }
 
+/* The power of two whose biased exponent is t's low byte (attn.h). */
+static inline struct v16 v16_power(struct v16 t)
+{
+    return (struct v16){ _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(t.v), 23)) };
+}
+
+/* Lanes from..to-1 of a, the others fill. */
+static inline struct v16 v16_between(struct v16 a, size_t from, size_t to, struct v16 fill)
+{
+    const __mmask16 m = (__mmask16)(lanes_below(to) & ~lanes_below(from));
+    return (struct v16){ _mm512_mask_blend_ps(m, fill.v, a.v) };
+}
+
 /* The lane whose value equals x, lowest first; 16 when none. */
 static inline int v16_find(struct v16 a, float x)
 {
@@ -166,6 +181,16 @@ static inline struct v16 v16_from_bf16(const void *p)
 {
     return (struct v16){ _mm512_castsi512_ps(
         _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(p)), 16)) };
+}
+
+static inline struct v16 v16_from_i8(const void *p)
+{
+    return (struct v16){ _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(p))) };
+}
+
+static inline struct v16 v16_from_f8(const void *p)
+{
+    return (struct v16){ _mm512_mul_ps(_mm512_cvtph_ps(f8_to_f16_16(p)), _mm512_set1_ps(256.0f)) };
 }
 
 /* Sixteen pairs of bf16 (gemm.h): the low halves are lanes 0..15, the high ones 16..31. */

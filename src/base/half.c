@@ -1,4 +1,4 @@
-/* half.c - 16-bit floats, bit by bit. */
+/* half.c - 16-bit and 8-bit floats, bit by bit. */
 #include "src/base/half.h"
 
 #include <math.h>
@@ -65,4 +65,36 @@ uint16_t bf16_from_f32(float f)
         return (uint16_t)(u >> 16 | 0x40);
     }
     return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+float f8_to_f32(uint8_t h)
+{
+    const uint32_t sign = (uint32_t)(h & 0x80) << 24, a = h & 0x7f;
+    if (a == 0x7f) {
+        return of_bits(sign | 0x7fc00000);
+    }
+    if (a < 8) {
+        const float v = ldexpf((float)a, -9);
+        return sign ? -v : v;
+    }
+    return of_bits(sign | ((a << 20) + (120u << 23)));
+}
+
+uint8_t f8_from_f32(float f)
+{
+    const uint32_t u = bits_of(f);
+    const uint8_t sign = (uint8_t)(u >> 24 & 0x80);
+    const uint32_t a = u & 0x7fffffff;
+    if (a > 0x7f800000) {
+        return sign | 0x7f;
+    }
+    if (a >= 0x43e80000) {
+        return sign | 0x7e; /* 464 lies half way to the 480 there is not */
+    }
+    if (a < 0x3c800000) {
+        /* Below 2^-6, in steps of 2^-9: adding 2^14 lets the FPU round. */
+        return (uint8_t)(sign | (bits_of(of_bits(a) + 16384.0f) - 0x46800000));
+    }
+    const uint32_t odd = a >> 20 & 1;
+    return (uint8_t)(sign | ((a - 0x3c000000 + 0x7ffff + odd) >> 20));
 }

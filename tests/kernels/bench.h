@@ -73,4 +73,7 @@ static inline double bench_time(bench_fn *fn, void *arg)
 double bench_peak_flops(int isa);      /* FLOP/s of an FMA loop in registers; isa as enum cpu_isa */
 double bench_read_bytes(size_t bytes); /* bytes/s reading a buffer of that size */
 
+struct device;
+void bench_attn(struct device *d, bool on_wall); /* bench_attn.c */
+
 #endif

@@ -1,0 +1,9 @@
+/* kv_avx2.c - see kv_body.h. */
+#include "kernels/x86/v16_avx2.h"
+
+#include "kernels/x86/kv_body.h"
+
+void kv_widen_avx2(const struct kv_widen *w)
+{
+    kv_widen_body(w);
+}
