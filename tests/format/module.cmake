@@ -2,7 +2,7 @@ foreach(name card gguf gguf_config hf_config jpeg picture png weights)
     galley_test(test_${name} SOURCES tests/format/test_${name}.c DEPS format)
 endforeach()
 
-foreach(name hf_config jpeg png safetensors)
+foreach(name gguf hf_config jpeg png safetensors)
     galley_fuzz(fuzz_${name} SOURCES tests/fuzz/fuzz_${name}.c DEPS format)
 endforeach()
 
