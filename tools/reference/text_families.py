@@ -10,6 +10,7 @@ of q and k in GGUF's order), and as .npy: ids, logits
 [n][vocab], greedy (the next tokens) and margin (top-1 minus top-2 logit of each).  Everything is
 seeded; another version of transformers may differ in the last bits, never more.
 """
+import functools
 import json
 import os
 import shutil
@@ -20,6 +21,7 @@ import torch
 from safetensors.torch import save_file
 from transformers import (Gemma3ForCausalLM, Gemma3TextConfig, LlamaConfig, LlamaForCausalLM,
                           Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM)
+from transformers.models.gemma3 import modeling_gemma3
 
 VOCAB = 96
 BOS, EOS = VOCAB - 2, VOCAB - 1
@@ -148,7 +150,15 @@ def save_weights(case, model, path):
     save_file(out, path)
 
 
+def cap_attention(cap):
+    """Gemma3Attention keeps its softcap and forgets to pass it on; Gemma 2's code is there."""
+    eager = modeling_gemma3.eager_attention_forward
+    eager = getattr(eager, 'func', eager)
+    modeling_gemma3.eager_attention_forward = functools.partial(eager, softcap=cap)
+
+
 def run(case, root):
+    cap_attention(case.get('more', {}).get('attn_logit_softcapping'))
     model, cfg = model_of(case)
     d = os.path.join(root, case['name'])
     shutil.rmtree(d, ignore_errors=True)
