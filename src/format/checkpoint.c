@@ -90,6 +90,7 @@ static enum galley_status find_files(struct found *out, const char *dir, struct 
 
 static void recognise(struct checkpoint *c, const char *text, size_t n)
 {
+    c->has_template = text != NULL;
     chat_recognise(&c->chat, text, n, c->cfg.family);
 }
 
@@ -346,6 +347,17 @@ static bool is_hugging_face(const char *dir)
            find_files(&f, dir, NULL) || f.n_models == 0;
 }
 
+/* A base model of a family with a chat frame has no template and need not have its tokens. */
+static enum galley_status check_chat(struct checkpoint *c, struct galley_err *err)
+{
+    enum galley_status rc = chat_check(&c->chat, c->tok, &c->cfg, err);
+    if (rc == GALLEY_EMODEL && !c->has_template && !c->cfg.has_vision) {
+        c->chat = (struct chat){ .kind = CHAT_NONE };
+        rc = GALLEY_OK;
+    }
+    return rc;
+}
+
 enum galley_status checkpoint_open(struct checkpoint *out, const char *path, const char *mmproj,
                                    enum checkpoint_parts parts, struct galley_err *err)
 {
@@ -364,9 +376,7 @@ enum galley_status checkpoint_open(struct checkpoint *out, const char *path, con
     } else {
         rc = open_gguf(&c, path, mmproj, parts, err);
     }
-    if (!rc && parts == CHECKPOINT_ALL && c.chat.kind != CHAT_NONE) {
-        rc = chat_check(&c.chat, c.tok, &c.cfg, err);
-    }
+    rc = rc || parts == CHECKPOINT_CONFIG ? rc : check_chat(&c, err);
     if (rc) {
         checkpoint_close(&c);
         return rc == GALLEY_ENOMEM || rc == GALLEY_ELIMIT || rc == GALLEY_EUSAGE

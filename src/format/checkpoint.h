@@ -19,6 +19,7 @@ struct checkpoint {
     struct card card;
     bool has_card;
     struct chat chat;
+    bool has_template;       /* chat is what a template says, not the family's own */
     struct tokenizer *tok;   /* owned */
     struct weights *weights; /* owned: language, and vision of a directory */
     struct weights *vision;  /* owned when it is not `weights`; NULL: no vision */
