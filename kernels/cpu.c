@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "kernels/linear.h"
 #include "src/base/mem.h"
 
 #if defined(__x86_64__)
@@ -22,6 +23,9 @@ static const struct cpu_kernels ref_kernels = {
     .widen_rows = 2,
     .gemm_tile = gemm_tile_ref,
     .gemm_widen = gemm_widen_ref,
+    .qops_per_us = 2e3,
+    .qgemm_tile = qgemm_tile_ref,
+    .qact = qact_ref,
     .attn_mul = attn_mul_ref,
     .attn_soft = attn_soft_ref,
     .attn_merge = attn_merge_ref,
@@ -48,6 +52,9 @@ static const struct cpu_kernels avx2_kernels = {
     .widen_rows = 48,
     .gemm_tile = gemm_tile_avx2,
     .gemm_widen = gemm_widen_avx2,
+    .qops_per_us = 8e4,
+    .qgemm_tile = qgemm_tile_avx2,
+    .qact = qact_avx2,
     .attn_mul = attn_mul_avx2,
     .attn_soft = attn_soft_avx2,
     .attn_merge = attn_merge_avx2,
@@ -73,6 +80,9 @@ static const struct cpu_kernels avx512_kernels = {
     .widen_rows = 64,
     .gemm_tile = gemm_tile_avx512,
     .gemm_widen = gemm_widen_avx512,
+    .qops_per_us = 2.5e5,
+    .qgemm_tile = qgemm_tile_avx512,
+    .qact = qact_avx512,
     .attn_mul = attn_mul_avx512,
     .attn_soft = attn_soft_avx512,
     .attn_merge = attn_merge_avx512,
@@ -125,6 +135,17 @@ enum cpu_isa cpu_isa_best(void)
 #endif
 }
 
+/* AVX-512 came years before its int8 products. */
+static bool has_vnni(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512vnni");
+#else
+    return false;
+#endif
+}
+
 static enum galley_status isa_choose(enum cpu_isa *out, const char *isa, struct galley_err *err)
 {
     static const char *const names[CPU_ISA_COUNT] = { "ref", "avx2", "avx512" };
@@ -162,6 +183,7 @@ static void cpu_close(struct device *d)
 {
     struct cpu_device *c = cpu_of(d);
     pool_close(c->pool);
+    qact_free(c);
     mem_free(c->scratch);
     mem_free(c->spans);
     mem_free(c);
@@ -172,6 +194,7 @@ static const struct dev_ops cpu_ops = {
     .free = cpu_free,
     .linear_new = cpu_linear_new,
     .linear_free = cpu_linear_free,
+    .linear_bytes = cpu_linear_bytes,
     .matmul = cpu_matmul,
     .rms_norm = cpu_rms_norm,
     .head_norm = cpu_head_norm,
@@ -204,6 +227,12 @@ enum galley_status device_open_cpu(struct device **out, const char *isa, int n_t
         return galley_err_set(err, GALLEY_ENOMEM, "no memory for the CPU device");
     }
     cpu_kernels_init(&c->k, level);
+    if (level == CPU_AVX512 && !has_vnni()) {
+        struct cpu_kernels narrow;
+        cpu_kernels_init(&narrow, CPU_AVX2);
+        c->k.qgemm_tile = narrow.qgemm_tile;
+        c->k.qops_per_us = narrow.qops_per_us;
+    }
     c->ops = cpu_ops;
     c->ops.name = c->k.name;
     c->base.ops = &c->ops;

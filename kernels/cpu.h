@@ -13,6 +13,7 @@
 #include "kernels/gemm.h"
 #include "kernels/kv_store.h"
 #include "kernels/norm.h"
+#include "kernels/qgemm.h"
 #include "kernels/rope.h"
 #include "kernels/top1.h"
 #include "kernels/widen.h"
@@ -26,6 +27,9 @@ struct cpu_kernels {
     int widen_rows;      /* from so many rows on, 16-bit weights are widened first */
     gemm_tile_fn *gemm_tile;
     gemm_widen_fn *gemm_widen;
+    double qops_per_us; /* the same of the quantised product */
+    qgemm_tile_fn *qgemm_tile;
+    qact_fn *qact;
     attn_mul_fn *attn_mul;
     attn_soft_fn *attn_soft;
     attn_merge_fn *attn_merge;
@@ -56,7 +60,18 @@ enum cpu_isa cpu_isa_best(void);
 #define CPU_TAIL_KEYS   96 /* a tree's 64 keys and those before them in the block it begins in */
 #define CPU_SPAN_FLOATS ((size_t)1 << 20) /* states of spans; pages never used cost nothing */
 
+/* Quantised products: rows of a piece (their sums stay in L1), rows quantised at a time. */
+#define CPU_QPIECE 96
+#define CPU_QROWS  512
+
+struct cpu_qact {
+    struct qact a;
+    size_t units; /* what a has room for, times rows */
+};
+
 struct cpu_scratch {
+    _Alignas(QGEMM_ALIGN) float q_acc[CPU_QPIECE * QGEMM_NR];
+    struct qgemm_panel panel;
     float widened[GEMM_KC * GEMM_NR];
     /* An attention tile.  Two states, as a span is merged into those before it. */
     float q[CPU_TILE_FLOATS], o[2][CPU_TILE_FLOATS];
@@ -75,6 +90,7 @@ struct cpu_device {
     struct cpu_kernels k;
     struct pool *pool;
     struct cpu_scratch *scratch; /* [threads] */
+    struct cpu_qact qact[QACT_KIND_COUNT];
     float *spans;                /* [CPU_SPAN_FLOATS] */
 };
 
@@ -89,9 +105,11 @@ void cpu_run(struct cpu_device *c, pool_fn *fn, void *arg, int n, double us);
 bool cpu_pays(const struct cpu_device *c, double us); /* whether it would take the pool */
 
 /* cpu_ops.c and cpu_attn.c: the rows of the table. */
-enum galley_status cpu_linear_new(struct device *d, struct linear **out, const struct tensor *w,
-                                  const struct tensor *bias, struct galley_err *err);
+enum galley_status cpu_linear_new(struct device *d, struct linear **out,
+                                  const struct linear_part *parts, int n_parts,
+                                  struct galley_err *err);
 void cpu_linear_free(struct device *d, struct linear *l);
+uint64_t cpu_linear_bytes(const struct linear *l);
 void cpu_matmul(struct device *d, float *y, size_t y_ld, const struct linear *l, const float *x,
                 size_t x_ld, int rows);
 void cpu_rms_norm(struct device *d, float *y, const float *x, const float *weight, int rows,

@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "kernels/cpu.h"
+#include "kernels/quant.h"
 
 /* Elements one piece takes, and microseconds per 1000 elements on one thread (a guess for
  * the vector forms; the reference is slower, and then threads only come a little late). */
@@ -215,12 +216,15 @@ void cpu_embed(struct device *d, float *y, const struct tensor *table, const int
 {
     assert(table->n_dim == 2);
     const size_t dim = (size_t)table->shape[1];
-    const size_t row_bytes = dim * dtype_bytes(table->dtype);
+    const size_t row_bytes = (size_t)dtype_row_bytes(table->dtype, dim);
     for (int r = 0; r < rows; r++) {
         assert(ids[r] >= 0 && ids[r] < table->shape[0]);
-        cpu_of(d)->k.widen(y + (size_t)r * dim,
-                           (const char *)table->data + (size_t)ids[r] * row_bytes, table->dtype,
-                           dim);
+        const char *row = (const char *)table->data + (size_t)ids[r] * row_bytes;
+        if (dtype_is_dense(table->dtype)) {
+            cpu_of(d)->k.widen(y + (size_t)r * dim, row, table->dtype, dim);
+        } else {
+            quant_decode(y + (size_t)r * dim, row, table->dtype, dim);
+        }
     }
 }
 

@@ -24,6 +24,15 @@
 struct device;
 struct linear; /* a weight matrix in the device's own layout, owned by the device's user */
 
+/* A weight [n_out][n_in ...] of any dtype (rows of block-quantised ones are whole blocks) and a
+ * dense bias [n_out] (NULL: none). */
+struct linear_part {
+    struct tensor w;
+    const struct tensor *bias;
+};
+
+#define LINEAR_PARTS_MAX 8
+
 enum act { ACT_SILU, ACT_GELU_ERF, ACT_GELU_TANH, ACT_QUICK_GELU };
 
 /* Rotary embedding in place.  x: [rows][n_head][head_dim] with ld floats from row to row.  The
@@ -128,11 +137,13 @@ struct dev_ops {
     void *(*alloc)(struct device *d, size_t bytes);
     void (*free)(struct device *d, void *p);
 
-    /* Packs w [n_out][n_in] (any dtype; the packed form keeps its values) and an optional bias
-     * [n_out] (dense; NULL for none).  The source may go away after. */
-    enum galley_status (*linear_new)(struct device *d, struct linear **out, const struct tensor *w,
-                                     const struct tensor *bias, struct galley_err *err);
+    /* Packs parts (at most LINEAR_PARTS_MAX, all with the same inputs) into one linear whose outputs
+     * lie side by side.  The packed form keeps the values.  The sources may go away after. */
+    enum galley_status (*linear_new)(struct device *d, struct linear **out,
+                                     const struct linear_part *parts, int n_parts,
+                                     struct galley_err *err);
     void (*linear_free)(struct device *d, struct linear *l);
+    uint64_t (*linear_bytes)(const struct linear *l); /* as packed, biases included */
 
     /* y[r][j] = bias[j] + sum over k of x[r][k] w[j][k]; y never overlaps x. */
     void (*matmul)(struct device *d, float *y, size_t y_ld, const struct linear *l, const float *x,

@@ -151,7 +151,7 @@ static struct linear *pack(struct device *d, float *w, int n_out, int n_in, enum
     };
     struct linear *l;
     struct galley_err err = { 0 };
-    if (d->ops->linear_new(d, &l, &t, NULL, &err) != GALLEY_OK) {
+    if (d->ops->linear_new(d, &l, &(struct linear_part){ t, NULL }, 1, &err) != GALLEY_OK) {
         fprintf(stderr, "bench_kernels: %s\n", err.msg);
         exit(1);
     }

@@ -66,7 +66,8 @@ static struct linear *linear_of(struct device *d, const struct problem *p)
     };
     struct linear *l;
     struct galley_err err = { 0 };
-    if (d->ops->linear_new(d, &l, &w, p->bias ? &b : NULL, &err) != GALLEY_OK) {
+    const struct linear_part part = { w, p->bias ? &b : NULL };
+    if (d->ops->linear_new(d, &l, &part, 1, &err) != GALLEY_OK) {
         T_FAIL("%s", err.msg);
     }
     return l;
@@ -219,13 +220,14 @@ static void test_refusals(void)
     for (size_t i = 0; i < COUNT(bad); i++) {
         struct linear *l;
         struct galley_err err = { 0 };
-        T_EQ(d->ops->linear_new(d, &l, &bad[i], NULL, &err), GALLEY_EMODEL);
+        T_EQ(d->ops->linear_new(d, &l, &(struct linear_part){ bad[i], NULL }, 1, &err),
+             GALLEY_EMODEL);
         T_OK(!l && err.msg[0]);
     }
     const struct tensor w = { DTYPE_F32, 2, { 3, 4 }, data }, b = { DTYPE_F32, 1, { 4 }, data };
     struct linear *l;
     struct galley_err err = { 0 };
-    T_EQ(d->ops->linear_new(d, &l, &w, &b, &err), GALLEY_EMODEL);
+    T_EQ(d->ops->linear_new(d, &l, &(struct linear_part){ w, &b }, 1, &err), GALLEY_EMODEL);
     T_OK(!l && err.msg[0]);
     devices_close(&ds);
 }
@@ -243,7 +245,7 @@ static void test_memory(void)
         mem_fail_at(n);
         enum galley_status rc = device_open_cpu(&d, "auto", 2, &err);
         if (rc == GALLEY_OK) {
-            rc = d->ops->linear_new(d, &l, &w, &b, &err);
+            rc = d->ops->linear_new(d, &l, &(struct linear_part){ w, &b }, 1, &err);
         }
         mem_fail_at(0);
         if (rc == GALLEY_OK) {

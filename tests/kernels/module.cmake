@@ -1,4 +1,4 @@
-foreach(part attn gemm rows)
+foreach(part attn gemm qgemm rows)
     galley_test(check_${part} SOURCES tests/kernels/check_${part}.c DEPS kernels TIMEOUT 300)
 endforeach()
 galley_test(check_quant SOURCES tests/kernels/check_quant.c DEPS kernels)
@@ -17,6 +17,7 @@ endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT GALLEY_SANITIZE)
     add_test(NAME check_kernels_old_cpu
              COMMAND tests/kernels/old_cpu.sh $<TARGET_FILE:check_attn> $<TARGET_FILE:check_gemm>
+                     $<TARGET_FILE:check_qgemm>
                      $<TARGET_FILE:check_rows>
              WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(check_kernels_old_cpu PROPERTIES TIMEOUT 300)

@@ -1,0 +1,216 @@
+/* qgemm_avx512.c - products of a panel with up to six rows at once, by vpdpbusd.
+ *
+ * Two vectors of columns times six rows are twelve integer chains, enough for the latency of both
+ * ports, and twelve float chains beside them: 27 registers with the operands. */
+#include <immintrin.h>
+#include <string.h>
+
+#include "kernels/x86/b64_avx512.h"
+#include "kernels/x86/qunpack_body.h"
+
+#define ROWS_MAX 6
+
+struct span {
+    const struct qgemm_panel *p;
+    const int8_t *x;          /* [rows][QGEMM_K] */
+    const union qact_meta *m; /* [rows] */
+    float *acc;               /* [rows][QGEMM_NR] */
+    int n;                    /* sub-blocks */
+    __m512i shift;            /* codes are value + 2^shift */
+};
+
+static GALLEY_INLINE __m512i four_codes(const int8_t *x)
+{
+    int32_t v;
+    memcpy(&v, x, 4);
+    return _mm512_set1_epi32(v);
+}
+
+/* The exact dots of sub-block j, groups of four k at a time; R and form are constants. */
+static GALLEY_INLINE void dots(__m512i *a, const struct span *s, int j, const int R,
+                               const enum qgemm_form form)
+{
+    const int n_groups = form == QGEMM_K16 || form == QGEMM_K16_MIN ? 4 : 8;
+    GALLEY_UNROLL
+    for (int r = 0; r < R; r++) {
+        __m512i from = _mm512_setzero_si512();
+        if (form == QGEMM_K16) {
+            from = _mm512_sllv_epi32(_mm512_set1_epi32(s->m[r].k.minus16[j]), s->shift);
+        } else if (form == QGEMM_K32) {
+            from = _mm512_add_epi32(_mm512_set1_epi32(s->m[r].k.minus16[2 * j]),
+                                    _mm512_set1_epi32(s->m[r].k.minus16[2 * j + 1]));
+            from = _mm512_sllv_epi32(from, s->shift);
+        } else if (form == QGEMM_BLOCK) {
+            from = _mm512_sllv_epi32(_mm512_set1_epi32(s->m[r].block.minus32[j]), s->shift);
+        }
+        a[2 * r] = a[2 * r + 1] = from;
+    }
+    const uint8_t *code = s->p->code + (size_t)j * (size_t)(n_groups * WORD_BYTES);
+    const int8_t *x = s->x + j * 4 * n_groups;
+    GALLEY_UNROLL
+    for (int g = 0; g < n_groups; g++) {
+        const __m512i w0 = _mm512_load_si512(code + g * WORD_BYTES);
+        const __m512i w1 = _mm512_load_si512(code + g * WORD_BYTES + 64);
+        GALLEY_UNROLL
+        for (int r = 0; r < R; r++) {
+            const __m512i v = four_codes(x + r * QGEMM_K + 4 * g);
+            a[2 * r] = _mm512_dpbusd_epi32(a[2 * r], w0, v);
+            a[2 * r + 1] = _mm512_dpbusd_epi32(a[2 * r + 1], w1, v);
+        }
+    }
+}
+
+static GALLEY_INLINE __m512i min_sum(const struct span *s, int r, int h, const int n_pairs,
+                                     const bool of16)
+{
+    __m512i sum = _mm512_setzero_si512();
+    GALLEY_UNROLL
+    for (int i = 0; i < n_pairs; i++) {
+        int32_t v;
+        memcpy(&v, of16 ? s->m[r].k.pair16[i] : s->m[r].k.pair32[i], 4);
+        sum = _mm512_dpwssd_epi32(sum, _mm512_loadu_si512(s->p->pair[i] + 16 * h),
+                                  _mm512_set1_epi32(v));
+    }
+    return sum;
+}
+
+static GALLEY_INLINE void rows_k(const struct span *s, const int R, const enum qgemm_form form)
+{
+    const bool of16 = form == QGEMM_K16 || form == QGEMM_K16_MIN;
+    const bool min = form == QGEMM_K32_MIN || form == QGEMM_K16_MIN;
+    __m512 f[2 * ROWS_MAX];
+    GALLEY_UNROLL
+    for (int i = 0; i < 2 * R; i++) {
+        f[i] = _mm512_setzero_ps();
+    }
+    for (int j = 0; j < (of16 ? 16 : 8); j++) {
+        __m512i a[2 * ROWS_MAX];
+        dots(a, s, j, R, form);
+        const __m512 w0 = _mm512_loadu_ps(s->p->scale[j]);
+        const __m512 w1 = _mm512_loadu_ps(s->p->scale[j] + 16);
+        GALLEY_UNROLL
+        for (int r = 0; r < R; r++) {
+            f[2 * r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(a[2 * r]), w0, f[2 * r]);
+            f[2 * r + 1] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(a[2 * r + 1]), w1, f[2 * r + 1]);
+        }
+    }
+    GALLEY_UNROLL
+    for (int h = 0; h < 2; h++) {
+        const __m512 d = _mm512_loadu_ps(s->p->d + 16 * h);
+        const __m512 dmin = _mm512_loadu_ps(s->p->dmin + 16 * h);
+        GALLEY_UNROLL
+        for (int r = 0; r < R; r++) {
+            const __m512 xd = _mm512_set1_ps(s->m[r].k.d);
+            float *to = s->acc + r * QGEMM_NR + 16 * h;
+            __m512 acc = _mm512_fmadd_ps(f[2 * r + h], _mm512_mul_ps(d, xd), _mm512_load_ps(to));
+            if (min) {
+                const __m512 sum = _mm512_cvtepi32_ps(min_sum(s, r, h, of16 ? 8 : 4, of16));
+                acc = _mm512_fnmadd_ps(sum, _mm512_mul_ps(dmin, xd), acc);
+            }
+            _mm512_store_ps(to, acc);
+        }
+    }
+}
+
+static GALLEY_INLINE void rows_block(const struct span *s, const int R, const enum qgemm_form form)
+{
+    __m512 f[2 * ROWS_MAX];
+    GALLEY_UNROLL
+    for (int i = 0; i < 2 * R; i++) {
+        f[i] = _mm512_load_ps(s->acc + 16 * i);
+    }
+    for (int j = 0; j < s->n; j++) {
+        __m512i a[2 * ROWS_MAX];
+        dots(a, s, j, R, form);
+        GALLEY_UNROLL
+        for (int h = 0; h < 2; h++) {
+            const __m512 w = _mm512_loadu_ps(s->p->scale[j] + 16 * h);
+            GALLEY_UNROLL
+            for (int r = 0; r < R; r++) {
+                const __m512 d = _mm512_mul_ps(w, _mm512_set1_ps(s->m[r].block.d[j]));
+                __m512 *to = &f[2 * r + h];
+                *to = _mm512_fmadd_ps(_mm512_cvtepi32_ps(a[2 * r + h]), d, *to);
+                if (form == QGEMM_BLOCK_MIN) {
+                    *to = _mm512_fmadd_ps(_mm512_loadu_ps(s->p->min[j] + 16 * h),
+                                          _mm512_set1_ps(s->m[r].block.sum[j]), *to);
+                }
+            }
+        }
+    }
+    GALLEY_UNROLL
+    for (int i = 0; i < 2 * R; i++) {
+        _mm512_store_ps(s->acc + 16 * i, f[i]);
+    }
+}
+
+static GALLEY_INLINE void rows_of(const struct span *s, const int R, const enum qgemm_form form)
+{
+    if (form == QGEMM_BLOCK || form == QGEMM_BLOCK_MIN) {
+        rows_block(s, R, form);
+    } else {
+        rows_k(s, R, form);
+    }
+}
+
+#define FORM(name, form)                             \
+    static void name(const struct span *s, int rows) \
+    {                                                \
+        switch (rows) {                              \
+        case 1:                                      \
+            rows_of(s, 1, form);                     \
+            break;                                   \
+        case 2:                                      \
+            rows_of(s, 2, form);                     \
+            break;                                   \
+        case 3:                                      \
+            rows_of(s, 3, form);                     \
+            break;                                   \
+        case 4:                                      \
+            rows_of(s, 4, form);                     \
+            break;                                   \
+        case 5:                                      \
+            rows_of(s, 5, form);                     \
+            break;                                   \
+        default:                                     \
+            rows_of(s, 6, form);                     \
+            break;                                   \
+        }                                            \
+    }
+FORM(rows_k32_min, QGEMM_K32_MIN)
+FORM(rows_k16_min, QGEMM_K16_MIN)
+FORM(rows_k32, QGEMM_K32)
+FORM(rows_k16, QGEMM_K16)
+FORM(rows_blocks, QGEMM_BLOCK)
+FORM(rows_blocks_min, QGEMM_BLOCK_MIN)
+
+typedef void rows_fn(const struct span *s, int rows);
+
+void qgemm_tile_avx512(const struct qgemm_tile *t)
+{
+    static rows_fn *const forms[] = { rows_k32_min, rows_k16_min, rows_k32,
+                                      rows_k16,     rows_blocks,  rows_blocks_min };
+    rows_fn *const fn = forms[qgemm_form_of(t->type)];
+    const int block = dtype_info(t->type)->block;
+    const uint8_t *unit = t->w;
+    memset(t->acc, 0, (size_t)t->rows * QGEMM_NR * sizeof(float));
+    struct span s = { .p = t->panel, .shift = _mm512_set1_epi32(qgemm_shift(t->type)) };
+    const int n_tiles = (t->rows + ROWS_MAX - 1) / ROWS_MAX;
+    for (int u = 0, k = 0; k < t->n_in; u++, k += QGEMM_K) {
+        s.n = (t->n_in - k < QGEMM_K ? t->n_in - k : QGEMM_K) / block;
+        unpack(t->panel, unit, t->type, s.n);
+        unit += qgemm_unit_bytes(t->type, s.n);
+        const size_t at = (size_t)u * (size_t)t->x->rows + (size_t)t->row0;
+        s.x = t->x->code + at * QGEMM_K;
+        s.m = t->x->meta + at;
+        s.acc = t->acc;
+        /* Rows are shared out evenly: 7 rows are 4 + 3, not 6 and a slow 1. */
+        for (int i = 0, row = 0; i < n_tiles; i++) {
+            const int rows = (t->rows - row + n_tiles - i - 1) / (n_tiles - i);
+            fn(&s, rows);
+            s.x += rows * QGEMM_K;
+            s.m += rows;
+            s.acc += rows * QGEMM_NR;
+            row += rows;
+        }
+    }
+}
