@@ -18,6 +18,7 @@
 
 #define TEMPLATE_MAX ((size_t)4 << 20)
 #define CONFIG_MAX   ((size_t)64 << 20)
+#define PATH_TEXT    4096 /* the system takes no longer ones */
 #define ENTRY_TEXT   96
 
 static enum galley_status no_memory(struct galley_err *err, const char *path)
@@ -33,10 +34,9 @@ static bool is_dir(const char *path)
 
 static bool has_file(const char *dir, const char *name)
 {
-    char *path = path_join(dir, name);
-    const bool has = path && hf_exists(path);
-    mem_free(path);
-    return has;
+    char path[PATH_TEXT];
+    const int n = snprintf(path, sizeof(path), "%s/%s", dir, name);
+    return n > 0 && (size_t)n < sizeof(path) && hf_exists(path);
 }
 
 /* ---- finding GGUF files ---- */

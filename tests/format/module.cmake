@@ -1,4 +1,4 @@
-foreach(name card gguf gguf_config hf_config jpeg picture png weights)
+foreach(name card checkpoint gguf gguf_config hf_config jpeg picture png weights)
     galley_test(test_${name} SOURCES tests/format/test_${name}.c DEPS format)
 endforeach()
 

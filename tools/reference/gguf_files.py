@@ -7,6 +7,7 @@ types.gguf            one tensor of every type gguf-py can size; types.txt lists
 names.txt             gguf-py's table of tensor names, for the families Galley reads
 qwen2 qwen3 llama gemma3 .gguf    metadata of each family, with the tensors that metadata depends on
 split-0000N-of-00003.gguf         one file in three parts
+vl.gguf               a language model with a whole byte-level vocabulary; q25_text.mmproj.gguf fits it
 q25_text, q2_full                 tests/golden/hf as converters write them: language model and mmproj"""
 import json
 import pathlib
@@ -163,6 +164,27 @@ def families(out):
     finish(w)
 
 
+def bytes_as_text():
+    """GPT-2's printable stand-ins of the 256 bytes, in byte order."""
+    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [b for b in range(256) if b not in plain]
+    return [chr(b) if b in plain else chr(256 + others.index(b)) for b in range(256)]
+
+
+def vl(out):
+    special = ["<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"]
+    tokens = bytes_as_text() + ["he", "ll"] + special
+    w = base(out / "vl.gguf", "qwen2vl", hidden=32, heads=4, kv=1, tokens=tokens)
+    w.add_tokenizer_pre("qwen2")
+    w.add_token_types([1] * 258 + [3] * len(special))
+    w.add_token_merges(["h e", "l l"])
+    w.add_rope_dimension_sections([1, 1, 2, 0])
+    w.add_eos_token_id(259)
+    w.add_chat_template("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+                        "<|im_start|>assistant\n")
+    finish(w)
+
+
 def split(out):
     path = out / "split.gguf"
     w = gguf.GGUFWriter(path, "qwen2", split_max_tensors=2)
@@ -271,5 +293,5 @@ def cases(out):
 if __name__ == "__main__":
     to = pathlib.Path(sys.argv[1])
     to.mkdir(parents=True, exist_ok=True)
-    for make in (kinds, types, names, families, split, cases):
+    for make in (kinds, types, names, families, vl, split, cases):
         make(to)
