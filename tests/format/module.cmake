@@ -13,3 +13,5 @@ add_executable(tok_dump tests/format/tok_dump.c)
 target_link_libraries(tok_dump PRIVATE format)
 galley_test(test_chatml SOURCES tests/format/test_chatml.c DEPS format)
 galley_test(test_hf_text SOURCES tests/format/test_hf_text.c DEPS format)
+# From GGUF files to the bits of the models made of them.
+galley_test(test_gguf_vision SOURCES tests/format/test_gguf_vision.c DEPS format vision model)
