@@ -8,6 +8,7 @@ endforeach()
 
 # The tokenizer: golden ids of Hugging Face tokenizers; tok_dump serves tools/reference/tokenizer.py.
 galley_test(test_tokenizer SOURCES tests/format/test_tokenizer.c DEPS format TIMEOUT 120)
+galley_test(test_tokenizer_gguf SOURCES tests/format/test_tokenizer_gguf.c DEPS format TIMEOUT 120)
 galley_fuzz(fuzz_tokenizer SOURCES tests/fuzz/fuzz_tokenizer.c DEPS format)
 add_executable(tok_dump tests/format/tok_dump.c)
 target_link_libraries(tok_dump PRIVATE format)
