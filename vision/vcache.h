@@ -9,6 +9,8 @@
 #ifndef GALLEY_VISION_VCACHE_H
 #define GALLEY_VISION_VCACHE_H
 
+#include <stdatomic.h>
+
 #include "src/base/hash.h"
 #include "src/base/image.h"
 #include "vision/vision.h"
@@ -17,7 +19,7 @@ struct vcache;
 
 struct vcache_config {
     uint64_t memory_bytes; /* 0: nothing is kept in memory */
-    const char *dir;       /* NULL: no disk */
+    const char *dir;       /* NULL: no disk.  Made (mode 0700) when missing; lent to vcache_open */
     uint64_t disk_bytes;   /* 0: 1 GiB */
 };
 
@@ -25,7 +27,8 @@ GALLEY_MUST_USE enum galley_status vcache_open(struct vcache **out, const struct
                                                struct galley_err *err);
 void vcache_close(struct vcache *c); /* NULL is fine */
 
-/* model: hash of the vision weights and preprocessing (vit_hash). */
+/* model: hash of the vision weights and preprocessing (vit_hash).  Also the image's identity in
+ * prefix.h. */
 void vcache_key(uint8_t key[HASH_BYTES], const uint8_t model[HASH_BYTES], const struct image *im,
                 const struct vision_grid *g);
 
@@ -33,6 +36,7 @@ void vcache_key(uint8_t key[HASH_BYTES], const uint8_t model[HASH_BYTES], const 
 struct vembed {
     float *data;
     int n_rows, width;
+    _Atomic int n_refs; /* vembed_ref / vembed_unref only */
 };
 struct vembed *vembed_new(int n_rows, int width); /* NULL without memory; one reference */
 struct vembed *vembed_ref(struct vembed *e);
@@ -40,13 +44,17 @@ void vembed_unref(struct vembed *e); /* NULL is fine */
 
 /* A reference, or NULL when it is in neither place. */
 struct vembed *vcache_find(struct vcache *c, const uint8_t key[HASH_BYTES], int n_rows, int width);
-/* Keeps it (takes its own reference).  Disk trouble is logged by count, never fatal. */
+/* Keeps it (takes its own reference).  Disk trouble is counted, never fatal.  Writing happens
+ * here, in the calling thread: hashing and copying a few MB. */
 void vcache_add(struct vcache *c, const uint8_t key[HASH_BYTES], struct vembed *e);
 
 struct vcache_stats {
-    uint64_t hits, disk_hits, misses, damaged, disk_errors;
-    uint64_t memory_bytes;
+    uint64_t hits; /* in memory */
+    uint64_t disk_hits, misses;
+    uint64_t damaged;      /* files that were not what they should be, removed */
+    uint64_t disk_errors;  /* disk full, permissions ...: the cache went on without */
+    uint64_t memory_bytes; /* held now */
 };
-struct vcache_stats vcache_stats(const struct vcache *c);
+struct vcache_stats vcache_stats(struct vcache *c);
 
 #endif
