@@ -73,7 +73,11 @@ static inline double bench_time(bench_fn *fn, void *arg)
 double bench_peak_flops(int isa);      /* FLOP/s of an FMA loop in registers; isa as enum cpu_isa */
 double bench_read_bytes(size_t bytes); /* bytes/s reading a buffer of that size */
 
+double bench_read_huge(size_t bytes); /* the same with huge pages and vectors */
+double bench_peak_int8(void);         /* operations/s of an int8 product loop; best level */
+
 struct device;
-void bench_attn(struct device *d, bool on_wall); /* bench_attn.c */
+void bench_qgemm(struct device *d, int threads, const char *type); /* bench_qgemm.c */
+void bench_attn(struct device *d, bool on_wall);                   /* bench_attn.c */
 
 #endif

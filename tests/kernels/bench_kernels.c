@@ -1,8 +1,8 @@
 /* bench_kernels.c - the GEMM against oneDNN, the other kernels against the machine's roofs.
  *
- * CSV on stdout.  bench_kernels [threads [isa [roof|rows|attn|gemm]]]; nothing is asserted here:
- * timings on a shared machine are for people.  oneDNN multiplies f32 by f32 in every row of the
- * table: it has no f32 x bf16 product, and bf16 x bf16 would round the activations. */
+ * CSV on stdout.  bench_kernels [threads [isa [roof|rows|attn|gemm|qgemm [type]]]]; nothing is
+ * asserted here: timings on a shared machine are for people.  oneDNN multiplies f32 by f32 in every
+ * row of the table: it has no f32 x bf16 product, and bf16 x bf16 would round the activations. */
 #include <dnnl.h>
 #include <omp.h>
 #include <stdio.h>
@@ -373,6 +373,9 @@ int main(int argc, char **argv)
     }
     if (!part || strcmp(part, "gemm") == 0) {
         bench_gemm(d);
+    }
+    if (!part || strcmp(part, "qgemm") == 0) {
+        bench_qgemm(d, threads, argc > 4 ? argv[4] : NULL);
     }
     device_close(d);
     return 0;

@@ -94,3 +94,78 @@ double bench_read_bytes(size_t bytes)
     mem_free(p);
     return (double)bytes / t;
 }
+
+__attribute__((target("avx512f"))) static void read_wide(void *arg)
+{
+    const struct region *r = arg;
+    const char *p = (const char *)r->p, *end = p + r->n * sizeof(*r->p);
+    __m512i x[4] = { _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
+                     _mm512_setzero_si512() };
+    for (; p + 256 <= end; p += 256) {
+        for (int j = 0; j < 4; j++) {
+            _mm_prefetch(p + 64 * j + 8192, _MM_HINT_T0); /* as the kernels do */
+            x[j] = _mm512_xor_si512(x[j], _mm512_load_si512(p + 64 * j));
+        }
+    }
+    x[0] = _mm512_xor_si512(_mm512_xor_si512(x[0], x[1]), _mm512_xor_si512(x[2], x[3]));
+    sink = (float)_mm512_reduce_add_epi32(x[0]);
+}
+
+double bench_read_huge(size_t bytes)
+{
+    uint64_t *p = mem_huge(bytes);
+    if (!p) {
+        return 0.0;
+    }
+    memset(p, 1, bytes);
+    struct region r = { p, bytes / sizeof(*p) };
+    const double t = bench_time(cpu_isa_best() == CPU_AVX512 ? read_wide : read_all, &r);
+    mem_free(p);
+    return (double)bytes / t;
+}
+
+__attribute__((target("avx512f,avx512vnni"))) static void dot_avx512(void *arg)
+{
+    __m512i a[N_CHAINS];
+    const __m512i x = _mm512_set1_epi8(*(const char *)arg), y = _mm512_set1_epi8(1);
+    for (int i = 0; i < N_CHAINS; i++) {
+        a[i] = _mm512_set1_epi32(i);
+    }
+    for (int s = 0; s < N_STEPS; s++) {
+#pragma GCC unroll 12
+        for (int i = 0; i < N_CHAINS; i++) {
+            a[i] = _mm512_dpbusd_epi32(a[i], x, y);
+        }
+    }
+    for (int i = 1; i < N_CHAINS; i++) {
+        a[0] = _mm512_add_epi32(a[0], a[i]);
+    }
+    sink = (float)_mm512_reduce_add_epi32(a[0]);
+}
+
+__attribute__((target("avx2"))) static void dot_avx2(void *arg)
+{
+    __m256i a[N_CHAINS];
+    const __m256i x = _mm256_set1_epi8(*(const char *)arg), one = _mm256_set1_epi16(1);
+    for (int i = 0; i < N_CHAINS; i++) {
+        a[i] = _mm256_set1_epi32(i);
+    }
+    for (int s = 0; s < N_STEPS; s++) {
+#pragma GCC unroll 12
+        for (int i = 0; i < N_CHAINS; i++) {
+            a[i] = _mm256_add_epi32(a[i], _mm256_madd_epi16(_mm256_maddubs_epi16(a[i], x), one));
+        }
+    }
+    for (int i = 1; i < N_CHAINS; i++) {
+        a[0] = _mm256_add_epi32(a[0], a[i]);
+    }
+    sink = (float)_mm256_extract_epi32(a[0], 0);
+}
+
+double bench_peak_int8(void)
+{
+    char one = 1;
+    const bool wide = cpu_isa_best() == CPU_AVX512 && __builtin_cpu_supports("avx512vnni");
+    const double t = bench_time(wide ? dot_avx512 : dot_avx2, &one);
+    return 2.0 * (wide ? 64 : 32) * N_CHAINS * N_STEPS / t;
+}

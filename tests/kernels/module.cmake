@@ -8,7 +8,7 @@ find_package(OpenMP COMPONENTS C)
 find_library(DNNL_LIBRARY dnnl)
 if(DNNL_LIBRARY AND OpenMP_C_FOUND AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     add_executable(bench_kernels tests/kernels/bench_kernels.c tests/kernels/bench_attn.c
-                   tests/kernels/bench_roof.c)
+                   tests/kernels/bench_qgemm.c tests/kernels/bench_roof.c)
     target_link_libraries(bench_kernels PRIVATE kernels ${DNNL_LIBRARY} OpenMP::OpenMP_C)
     set_source_files_properties(tests/kernels/bench_roof.c PROPERTIES COMPILE_OPTIONS "-O3;-mavx2")
 endif()
