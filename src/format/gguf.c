@@ -479,6 +479,15 @@ static enum galley_status index_tensors(struct gguf *g, struct galley_err *err)
 
 /* ---- split files ---- */
 
+static int five_digits(const char *s)
+{
+    int v = 0;
+    for (int i = 0; i < 5; i++) {
+        v = v * 10 + (s[i] - '0');
+    }
+    return v;
+}
+
 /* NAME-00002-of-00003.gguf: where the first number begins, 0 when the name is none such. */
 static size_t split_place(const char *path, int *no, int *count)
 {
@@ -494,8 +503,8 @@ static size_t split_place(const char *path, int *no, int *count)
             return 0;
         }
     }
-    *no = atoi(s + 1);
-    *count = atoi(s + 10);
+    *no = five_digits(s + 1);
+    *count = five_digits(s + 10);
     return n - n_tail;
 }
 
