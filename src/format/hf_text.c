@@ -232,7 +232,9 @@ static enum galley_status read_rope_by_layer(struct hf_text_config *t, const cJS
         if (!cJSON_IsObject(one)) {
             return galley_err_set(err, GALLEY_EMODEL, "%s: \"%s\" is missing", where, keys[i]);
         }
-        const enum galley_status rc = read_one_rope(to[i], false, one, place, err);
+        enum galley_status rc =
+            json_get_number(one, place, "rope_theta", true, 1, THETA_MAX, &to[i]->theta, err);
+        rc = rc ? rc : read_one_rope(to[i], false, one, place, err);
         if (rc) {
             return rc;
         }

@@ -195,6 +195,9 @@ static void refuses_by_name(void)
         { gemma3_1b, "\"rope_scaling\":null",
           "\"rope_parameters\":{\"full_attention\":{\"rope_theta\":5.0}}",
           "rope_parameters: \"sliding_attention\" is missing" },
+        { gemma3_1b, "\"rope_scaling\":null",
+          "\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"default\"}}",
+          "full_attention: \"rope_theta\" is missing" },
         { gemma3_1b, "\"eos_token_id\":[1,106]", "\"eos_token_id\":262144", "\"eos_token_id\"" },
         { gemma3_4b, "\"linear\"", "\"dynamic\"", "text_config: rope_scaling: \"rope_type\"" },
     };
