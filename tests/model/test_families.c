@@ -6,8 +6,9 @@
 #include "src/model/desc.h"
 #include "tests/model/run.h"
 
-static const char *const names[] = { "qwen2",       "qwen3",  "qwen3_flat", "llama2",
-                                     "llama_pairs", "llama3", "llama3_bias" };
+static const char *const names[] = { "qwen2",  "qwen2_window", "qwen3",  "qwen3_flat",
+                                     "llama2", "llama_pairs",  "llama3", "llama3_bias",
+                                     "gemma3", "gemma3_vl" };
 
 static void dir_of(char dir[256], const char *name)
 {
