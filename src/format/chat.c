@@ -51,52 +51,58 @@ static bool starts(const struct text *t, const char *at, const char *part)
     return (size_t)(t->s + t->n - at) >= n && memcmp(at, part, n) == 0;
 }
 
+enum written { WRITTEN_NOT, WRITTEN_OUT, WRITTEN_UNREADABLE };
+
 /* Reads a system message written out in the template: from p, in a string literal that `quote`
- * ends (0: in the template's plain text), up to <|im_end|>.  False when it is not all there. */
-static bool read_system(const struct text *t, const char *p, char quote, char *out)
+ * ends (0: in the template's plain text), up to <|im_end|>. */
+static enum written read_system(const struct text *t, const char *p, char quote, char *out)
 {
     size_t n = 0;
     for (; p < t->s + t->n && n + 1 < CHAT_SYSTEM_MAX; p++) {
         if (starts(t, p, "<|im_end|>")) {
             out[n] = '\0';
-            return n > 0;
+            return n > 0 ? WRITTEN_OUT : WRITTEN_NOT;
         }
-        if ((quote && *p == quote) || starts(t, p, "{{") || starts(t, p, "{%") || *p == '\0') {
-            return false;
+        if ((quote && *p == quote) || starts(t, p, "{{") || starts(t, p, "{%")) {
+            return WRITTEN_NOT; /* it is put together from variables */
         }
         char c = *p;
         if (quote && c == '\\' && p + 1 < t->s + t->n) {
             c = *++p;
             if (c != 'n' && c != '\\' && c != '\'' && c != '"') {
-                return false;
+                return WRITTEN_UNREADABLE;
             }
             c = c == 'n' ? '\n' : c;
         }
+        if (c == '\0') {
+            return WRITTEN_UNREADABLE;
+        }
         out[n++] = c;
     }
-    return false;
+    return WRITTEN_UNREADABLE;
 }
 
-/* The default system message of a ChatML template, wherever it is spelled out. */
-static void find_system(const struct text *t, char *out)
+/* The default system message of a ChatML template, wherever it is spelled out; "": none.  False
+ * when it is beyond us. */
+static bool find_system(const struct text *t, char *out)
 {
     static const char opening[] = "<|im_start|>system";
-    for (const char *p = find(t, t->s, opening); p; p = find(t, p + 1, opening)) {
+    enum written written = WRITTEN_NOT;
+    for (const char *p = find(t, t->s, opening); p && written == WRITTEN_NOT;
+         p = find(t, p + 1, opening)) {
         const char before = p > t->s ? p[-1] : '\0';
         const char quote = before == '\'' || before == '"' ? before : '\0';
         const char *text = p + strlen(opening);
         if (starts(t, text, "\n")) {
-            text++;
+            written = read_system(t, text + 1, quote, out);
         } else if (quote && starts(t, text, "\\n")) {
-            text += 2;
-        } else {
-            continue;
-        }
-        if (read_system(t, text, quote, out)) {
-            return;
+            written = read_system(t, text + 2, quote, out);
         }
     }
-    out[0] = '\0';
+    if (written != WRITTEN_OUT) {
+        out[0] = '\0';
+    }
+    return written != WRITTEN_UNREADABLE;
 }
 
 static void recognise_chatml(struct chat *out, const struct text *t)
@@ -108,9 +114,8 @@ static void recognise_chatml(struct chat *out, const struct text *t)
         out->kind = ours ? CHAT_QWEN3 : CHAT_NONE;
         return;
     }
-    out->kind = CHAT_CHATML;
+    out->kind = find_system(t, out->default_system) ? CHAT_CHATML : CHAT_NONE;
     out->trim = has(t, "trim") || has(t, ".strip()");
-    find_system(t, out->default_system);
 }
 
 static void recognise_llama3(struct chat *out, const struct text *t)
