@@ -35,15 +35,25 @@ enum galley_status galley_engine_open(struct galley_engine **out,
     }
     e->log = cfg->log;
     e->log_user = cfg->log_user;
-    const struct engine_config inner = {
+    struct engine_config inner = {
         .model_path = cfg->model_path,
+        .mmproj_path = cfg->mmproj_path,
         .isa = cfg->cpu,
         .n_threads = cfg->threads,
         .max_seqs = cfg->max_seqs,
+        .max_rows = cfg->max_rows,
+        .max_inbox = cfg->max_inbox,
+        .context = cfg->context,
         .kv_bytes = cfg->kv_bytes,
+        .memory_bytes = cfg->memory_bytes,
+        .vision_cache_bytes = cfg->vision_cache_bytes,
+        .vision_cache_dir = cfg->vision_cache_dir,
+        .vision_cache_disk_bytes = cfg->vision_cache_disk_bytes,
+        .no_prefix_cache = cfg->no_prefix_cache,
         .log = log_of(e),
     };
-    const enum galley_status rc = engine_open(&e->engine, &inner, err);
+    enum galley_status rc = handle_kv_type(&inner.kv_type, &inner.kv_auto, cfg->kv_type, err);
+    rc = rc ? rc : engine_open(&e->engine, &inner, err);
     if (rc) {
         mem_free(e);
         return rc;

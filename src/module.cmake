@@ -1,7 +1,8 @@
-galley_module(galley_core LAYER 7 SOURCES src/galley.c DEPS base engine document)
+set(galley_sources src/galley.c src/generate.c src/planning.c)
+galley_module(galley_core LAYER 7 SOURCES ${galley_sources} DEPS base engine document)
 
 # The installed library: everything below galley.h in one shared object.
-add_library(libgalley SHARED src/galley.c)
+add_library(libgalley SHARED ${galley_sources})
 set_target_properties(libgalley PROPERTIES OUTPUT_NAME galley VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR})
 target_link_libraries(libgalley PRIVATE base engine document)

@@ -138,15 +138,23 @@ static enum galley_status submit(struct page_job *pj, const struct region *r,
         return galley_err_set(err, GALLEY_ENOMEM, "page %d: no memory for a crop", pj->number);
     }
     *ref = (struct piece_ref){ pj, p, last };
+    const struct engine_part parts[] = {
+        { .image = crop,
+          .min_pixels = j->opt->min_pixels ? j->opt->min_pixels : card->min_pixels,
+          .max_pixels = j->opt->max_pixels ? j->opt->max_pixels : card->max_pixels,
+          .width = p->width,
+          .height = p->height },
+        { .text = prompt_for(card, r->kind) },
+    };
+    const struct engine_part system = { .text = card->system };
+    const struct engine_message messages[] = {
+        { .role = CHAT_SYSTEM, .parts = &system, .n_parts = 1 },
+        { .role = CHAT_USER, .parts = parts, .n_parts = COUNT(parts) },
+    };
+    const int first = card->system[0] ? 0 : 1; /* without a system message none is sent */
     const struct engine_request req = {
-        .images = &crop,
-        .n_images = 1,
-        .min_pixels = j->opt->min_pixels ? j->opt->min_pixels : card->min_pixels,
-        .max_pixels = j->opt->max_pixels ? j->opt->max_pixels : card->max_pixels,
-        .width = p->width,
-        .height = p->height,
-        .system = card->system,
-        .text = prompt_for(card, r->kind),
+        .messages = messages + first,
+        .n_messages = (int)COUNT(messages) - first,
         .draft = p->draft,
         .tau = plan->tau,
         .max_new_tokens = j->opt->max_new_tokens,

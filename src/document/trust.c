@@ -133,7 +133,11 @@ struct verdict trust_piece(const struct piece *p, enum region_kind kind,
     }
     case FINISH_CANCELLED:
         return failed(p, GALLEY_PAGE_CANCELLED, "cancelled", "cancelled");
+    case FINISH_DEADLINE:
+        return failed(p, GALLEY_PAGE_TIMEOUT, "the model took too long; the draft was kept",
+                      "the model took too long");
     case FINISH_STOP:
+    case FINISH_STOP_STRING:
         break;
     }
     if (is_empty(p->text)) {

@@ -1,128 +1,71 @@
-/* engine.c - the engine's life: opening, the inbox, admission, ending. */
+/* engine.c - the engine's life and the loop of its thread. */
 #include "src/engine/engine.h"
 
 #include <assert.h>
-#include <stdio.h>
-#include <string.h>
+#include <math.h>
 
-#include "src/base/buf.h"
 #include "src/base/clock.h"
-#include "src/base/map.h"
 #include "src/base/mem.h"
 #include "src/engine/core.h"
-#include "src/format/chatml.h"
 
-#define MAX_SEQS_DEFAULT   16
-#define MAX_ROWS_DEFAULT   512
-#define MAX_INBOX_DEFAULT  256
-#define SEQ_TOKENS_DEFAULT 1024
-#define MAX_NEW_DEFAULT    4096
-#define TEXT_BYTES_MAX     (64u << 20)
-#define LIMIT_MAX          65536 /* of any limit of the configuration */
-#define IMAGES_MAX         256
-#define SIDE_MAX           16384
-
-/* ---- opening ---- */
-
-static enum galley_status open_kv(struct engine *e, const struct engine_config *cfg,
-                                  struct galley_err *err)
-{
-    const struct kv_shape shape = model_kv_shape(e->model, KV_F32);
-    uint64_t blocks = (uint64_t)e->max_seqs * (SEQ_TOKENS_DEFAULT / KV_BLOCK);
-    const uint64_t longest = ((uint64_t)e->cfg.text.max_positions + KV_BLOCK - 1) / KV_BLOCK;
-    if (cfg->kv_bytes) {
-        blocks = cfg->kv_bytes / kv_block_bytes(&shape);
-    } else if (blocks < longest && longest * kv_block_bytes(&shape) < (1u << 30)) {
-        blocks = longest;
-    }
-    if (blocks < 1 || blocks > INT32_MAX / KV_BLOCK) {
-        return galley_err_set(err, GALLEY_ELIMIT, "KV pool of %llu bytes holds %llu blocks of %llu",
-                              (unsigned long long)cfg->kv_bytes, (unsigned long long)blocks,
-                              (unsigned long long)kv_block_bytes(&shape));
-    }
-    return kv_pool_open(&e->kv, e->dev, &shape, (int)blocks, err);
-}
-
-static enum galley_status open_tokenizer(struct engine *e, const char *dir, struct galley_err *err)
-{
-    char *name = path_join(dir, "tokenizer.json");
-    if (!name) {
-        return galley_err_set(err, GALLEY_ENOMEM, "no memory for a path");
-    }
-    enum galley_status rc = tokenizer_open(&e->tok, name, err);
-    mem_free(name);
-    if (!rc && tokenizer_n_vocab(e->tok) > e->cfg.text.n_vocab) {
-        rc = galley_err_set(err, GALLEY_EMODEL,
-                            "%s: tokenizer.json has %d tokens, the model only %d", dir,
-                            tokenizer_n_vocab(e->tok), e->cfg.text.n_vocab);
-    }
-    return rc;
-}
-
-/* Everything below the thread: a failure's code is GALLEY_EMODEL unless memory or a limit is to
- * blame, so that the CLI can say "model missing or bad". */
-static enum galley_status open_model(struct engine *e, const struct engine_config *cfg,
-                                     struct galley_err *err)
-{
-    const char *dir = cfg->model_path;
-    bool has_card = false;
-    enum galley_status rc = hf_config_read(&e->cfg, dir, err);
-    rc = rc ? rc : card_read(&e->card, dir, &has_card, err);
-    rc = rc ? rc : open_tokenizer(e, dir, err);
-    rc = rc ? rc : chatml_check(e->tok, &e->cfg, err);
-    rc = rc ? rc : weights_open(&e->weights, dir, err);
-    rc = rc ? rc : device_open_cpu(&e->dev, cfg->isa, cfg->n_threads, err);
-    rc = rc ? rc : model_open(&e->model, e->dev, &e->cfg, e->weights, err);
-    rc = rc ? rc : vit_open(&e->vit, e->dev, &e->cfg, e->weights, err);
-    rc = rc ? rc : weights_check_all_used(e->weights, NULL, err);
-    if (rc == GALLEY_EINPUT || rc == GALLEY_EIO) {
-        rc = GALLEY_EMODEL;
-        if (err) {
-            err->status = rc;
-        }
-    }
-    rc = rc ? rc : open_kv(e, cfg, err);
-    if (!rc) {
-        log_line(&e->log, LOG_INFO, "engine.model", "language=%lluMB vision=%lluMB card=%s",
-                 (unsigned long long)(model_weight_bytes(e->model) >> 20),
-                 (unsigned long long)(vit_weight_bytes(e->vit) >> 20), has_card ? "yes" : "no");
-    }
-    return rc ? rc : step_init(e, cfg->max_rows ? cfg->max_rows : MAX_ROWS_DEFAULT, err);
-}
+#define MAX_SEQS_DEFAULT  16
+#define MAX_INBOX_DEFAULT 256
+#define LIMIT_MAX         65536 /* of any limit of the configuration */
+/* Vision beside passes: a second for a second, more when many wait for images and few run, and at
+ * most so much at a time. */
+#define ENCODE_SHARE_MAX  3.0
+#define ENCODE_CREDIT_MAX 0.004
+#define PUBLISH_SECONDS   0.02 /* between counts of what runs: counting blocks takes a walk */
 
 static void *engine_thread(void *arg);
+
+static enum galley_status check_config(const struct engine_config *cfg, struct galley_err *err)
+{
+    if (!cfg->model_path) {
+        return galley_err_set(err, GALLEY_EUSAGE, "an engine needs a model path");
+    }
+    if (cfg->max_seqs < 0 || cfg->max_rows < 0 || cfg->max_inbox < 0 || cfg->context < 0 ||
+        cfg->max_seqs > LIMIT_MAX || cfg->max_rows > LIMIT_MAX || cfg->max_inbox > LIMIT_MAX) {
+        return galley_err_set(err, GALLEY_EUSAGE,
+                              "%d sequences, %d rows, an inbox of %d: allowed 0 to %d",
+                              cfg->max_seqs, cfg->max_rows, cfg->max_inbox, LIMIT_MAX);
+    }
+    if ((unsigned)cfg->kv_type >= KV_TYPE_COUNT) {
+        return galley_err_set(err, GALLEY_EUSAGE, "there is no kind of cache %d",
+                              (int)cfg->kv_type);
+    }
+    return GALLEY_OK;
+}
 
 enum galley_status engine_open(struct engine **out, const struct engine_config *cfg,
                                struct galley_err *err)
 {
     *out = NULL;
-    if (!cfg->model_path) {
-        return galley_err_set(err, GALLEY_EUSAGE, "an engine needs a model path");
-    }
-    if (cfg->max_seqs < 0 || cfg->max_rows < 0 || cfg->max_inbox < 0 || cfg->max_seqs > LIMIT_MAX ||
-        cfg->max_rows > LIMIT_MAX || cfg->max_inbox > LIMIT_MAX) {
-        return galley_err_set(err, GALLEY_EUSAGE,
-                              "%d sequences, %d rows, an inbox of %d: allowed 0 to %d",
-                              cfg->max_seqs, cfg->max_rows, cfg->max_inbox, LIMIT_MAX);
+    enum galley_status rc = check_config(cfg, err);
+    if (rc) {
+        return rc;
     }
     struct engine *e = mem_new(struct engine);
     if (!e) {
         return galley_err_set(err, GALLEY_ENOMEM, "no memory for an engine");
     }
     pthread_mutex_init(&e->lock, NULL);
-    pthread_cond_init(&e->wake, NULL);
+    clock_cond_init(&e->wake);
     e->inbox_tail = &e->inbox_head;
+    e->next_deadline = INFINITY;
     e->log = cfg->log;
     e->max_seqs = cfg->max_seqs ? cfg->max_seqs : MAX_SEQS_DEFAULT;
     e->max_inbox = cfg->max_inbox ? cfg->max_inbox : MAX_INBOX_DEFAULT;
     e->live_cap = e->max_inbox + e->max_seqs;
     e->seqs = mem_many(struct seq *, (size_t)e->max_seqs);
     e->live = mem_many(struct request *, (size_t)e->live_cap);
-    enum galley_status rc = GALLEY_OK;
     if (!e->seqs || !e->live) {
         rc = galley_err_set(err, GALLEY_ENOMEM, "no memory for %d sequences", e->max_seqs);
     }
-    rc = rc ? rc : open_model(e, cfg, err);
+    rc = rc ? rc : engine_open_model(e, cfg, err);
+    if (!rc) {
+        atomic_store_explicit(&e->n_kv_free, e->limits.n_blocks, memory_order_relaxed);
+    }
     if (!rc && pthread_create(&e->thread, NULL, engine_thread, e) != 0) {
         rc = galley_err_set(err, GALLEY_ENOMEM, "cannot start the engine thread");
     }
@@ -148,16 +91,7 @@ void engine_close(struct engine *e)
         pthread_join(e->thread, NULL);
     }
     assert(e->n_seqs == 0 && e->n_live == 0);
-    if (e->dev) {
-        step_deinit(e);
-    }
-    kv_pool_close(e->kv);
-    vit_close(e->vit);
-    model_close(e->model);
-    weights_close(e->weights);
-    device_close(e->dev);
-    tokenizer_close(e->tok);
-    mem_free(e->patches);
+    engine_close_model(e);
     mem_free(e->seqs);
     mem_free(e->live);
     pthread_cond_destroy(&e->wake);
@@ -165,367 +99,90 @@ void engine_close(struct engine *e)
     mem_free(e);
 }
 
-/* ---- the inbox: any thread ---- */
+/* ---- the loop ---- */
 
-enum galley_status engine_submit(struct engine *e, const struct engine_request *r, request_id *id,
-                                 struct galley_err *err)
+static void publish(struct engine *e)
 {
-    *id = 0;
-    const int cell = e->cfg.vision.patch * e->cfg.vision.merge;
-    if (r->width < 0 || r->height < 0 || (r->width > 0) != (r->height > 0) || r->width % cell ||
-        r->height % cell || r->width > SIDE_MAX || r->height > SIDE_MAX) {
-        return galley_err_set(err, GALLEY_EUSAGE,
-                              "image size %dx%d: sides must be multiples of %d up to %d", r->width,
-                              r->height, cell, SIDE_MAX);
-    }
-    if (!r->on_end || r->n_images < 0 || r->n_images > IMAGES_MAX || r->max_new_tokens < 0 ||
-        !(r->tau >= 0 && r->tau <= 1)) {
-        return galley_err_set(err, GALLEY_EUSAGE,
-                              "request with %d images (limit %d), %d tokens, tau %g", r->n_images,
-                              IMAGES_MAX, r->max_new_tokens, r->tau);
-    }
-    struct request *q = request_new(r, err);
-    if (!q) {
-        return GALLEY_ENOMEM;
-    }
-    pthread_mutex_lock(&e->lock);
-    const bool room = e->n_inbox < e->max_inbox && e->n_live < e->live_cap && !e->quit;
-    if (room) {
-        q->id = ++e->next_id;
-        *id = q->id;
-        *e->inbox_tail = q;
-        e->inbox_tail = &q->next;
-        e->n_inbox++;
-        e->live[e->n_live++] = q;
-        pthread_cond_signal(&e->wake);
-    }
-    pthread_mutex_unlock(&e->lock);
-    if (!room) {
-        request_free(q);
-        return galley_err_set(err, GALLEY_ELIMIT, "queue is full: %d requests wait", e->max_inbox);
-    }
-    return GALLEY_OK;
-}
-
-void engine_cancel(struct engine *e, request_id id)
-{
-    pthread_mutex_lock(&e->lock);
-    for (int i = 0; i < e->n_live; i++) {
-        if (e->live[i]->id == id) {
-            atomic_store_explicit(&e->live[i]->cancelled, true, memory_order_relaxed);
-        }
-    }
-    pthread_mutex_unlock(&e->lock);
-}
-
-/* Takes the oldest waiting request; waits for one (or for quit) when `block`. */
-static struct request *inbox_take(struct engine *e, bool block, bool *quit)
-{
-    pthread_mutex_lock(&e->lock);
-    while (block && !e->inbox_head && !e->quit) {
-        pthread_cond_wait(&e->wake, &e->lock);
-    }
-    struct request *q = e->inbox_head;
-    if (q) {
-        e->inbox_head = q->next;
-        if (!e->inbox_head) {
-            e->inbox_tail = &e->inbox_head;
-        }
-        q->next = NULL;
-        e->n_inbox--;
-    }
-    *quit = e->quit;
-    pthread_mutex_unlock(&e->lock);
-    return q;
-}
-
-/* Puts a request back at the head: it does not fit yet. */
-static void inbox_untake(struct engine *e, struct request *q)
-{
-    pthread_mutex_lock(&e->lock);
-    q->next = e->inbox_head;
-    e->inbox_head = q;
-    if (!q->next) {
-        e->inbox_tail = &q->next;
-    }
-    e->n_inbox++;
-    pthread_mutex_unlock(&e->lock);
-}
-
-static void forget_live(struct engine *e, const struct request *q)
-{
-    pthread_mutex_lock(&e->lock);
-    for (int i = 0; i < e->n_live; i++) {
-        if (e->live[i] == q) {
-            e->live[i] = e->live[--e->n_live];
-            break;
-        }
-    }
-    pthread_mutex_unlock(&e->lock);
-}
-
-/* ---- ending ---- */
-
-/* Output tokens as valid UTF-8. */
-static void decode_text(const struct engine *e, const struct seq *s, struct buf *text)
-{
-    struct buf raw;
-    buf_init(&raw, TEXT_BYTES_MAX);
-    for (int i = 0; i < s->n_out; i++) {
-        tokenizer_decode(e->tok, s->out[i], false, &raw);
-    }
-    buf_add_utf8(text, raw.data, raw.n);
-    text->failed = text->failed || !buf_ok(&raw);
-    buf_deinit(&raw);
-}
-
-static void deliver(const struct engine *e, const struct seq *s, const struct request *q,
-                    enum finish finish, enum galley_status status, const char *error)
-{
-    struct engine_result r = {
-        .id = q->id, .finish = finish, .status = status, .error = error, .text = ""
-    };
-    struct buf text;
-    buf_init(&text, 2 * TEXT_BYTES_MAX);
-    if (s) {
-        decode_text(e, s, &text);
-        if (!buf_ok(&text)) {
-            r.finish = FINISH_FAILED;
-            r.status = GALLEY_ENOMEM;
-            r.error = "no memory for the text";
-        } else if (text.n) {
-            r.text = text.data;
-            r.n_text = text.n;
-        }
-        r.n_prompt = s->n_prompt;
-        r.n_visual = s->n_visual;
-        r.n_output = s->n_out;
-        r.n_steps = s->n_steps;
-        r.n_drafted = s->n_drafted;
-        r.n_accepted = s->n_accepted;
-        r.mean_logprob = s->n_out ? s->sum_logprob / s->n_out : 0;
-        r.encode_seconds = s->encode_seconds;
-        r.prefill_seconds = s->prefill_seconds;
-        r.decode_seconds = s->decode_seconds;
-    }
-    q->on_end(q->user, &r);
-    buf_deinit(&text);
-}
-
-/* Ends a sequence that is not (or no longer) in e->seqs. */
-static void retire(struct engine *e, struct seq *s, enum finish finish, enum galley_status status,
-                   const char *error)
-{
-    kv_seq_clear(e->kv, &s->kv);
-    e->n_reserved -= s->n_reserved;
-    forget_live(e, s->req);
-    deliver(e, s, s->req, finish, status, error);
-    seq_free(s);
-}
-
-void engine_end_seq(struct engine *e, struct seq *s, enum finish finish, enum galley_status status,
-                    const char *error)
-{
-    int i = 0;
-    while (e->seqs[i] != s) {
-        i++;
-        assert(i < e->n_seqs);
-    }
-    e->n_seqs--;
-    memmove(&e->seqs[i], &e->seqs[i + 1], (size_t)(e->n_seqs - i) * sizeof(*e->seqs));
-    retire(e, s, finish, status, error);
-}
-
-/* ---- admission: engine thread ---- */
-
-static bool reserve_patches(struct engine *e, size_t n)
-{
-    if (n <= e->n_patches_cap) {
-        return true;
-    }
-    mem_free(e->patches);
-    e->patches = mem_aligned(n * sizeof(float));
-    e->n_patches_cap = e->patches ? n : 0;
-    return e->patches != NULL;
-}
-
-/* Pixels to embeddings, all images of the request in one go. */
-static enum galley_status encode_images(struct engine *e, struct seq *s,
-                                        const struct vision_grid *grids, struct galley_err *err)
-{
-    const struct request *q = s->req;
-    if (q->n_images == 0) {
-        return GALLEY_OK;
-    }
-    const double start = clock_seconds();
-    const size_t per_patch = vision_patch_floats(&e->cfg.vision);
-    size_t n = 0;
-    for (int i = 0; i < q->n_images; i++) {
-        n += (size_t)grids[i].t * (size_t)grids[i].h * (size_t)grids[i].w;
-    }
-    s->embd = mem_aligned((size_t)s->n_visual * (size_t)model_hidden(e->model) * sizeof(float));
-    if (!s->embd || !reserve_patches(e, n * per_patch)) {
-        return galley_err_set(err, GALLEY_ENOMEM, "no memory for %zu image patches", n);
-    }
-    float *at = e->patches;
-    for (int i = 0; i < q->n_images; i++) {
-        const enum galley_status rc = vision_patches(at, q->images[i], &grids[i], &e->cfg, err);
-        if (rc) {
-            return rc;
-        }
-        at += (size_t)grids[i].t * (size_t)grids[i].h * (size_t)grids[i].w * per_patch;
-    }
-    const enum galley_status rc = vit_encode(e->vit, s->embd, e->patches, grids, q->n_images, err);
-    s->encode_seconds = clock_seconds() - start;
-    return rc;
-}
-
-static int blocks_for(int n_tokens)
-{
-    return (n_tokens + KV_BLOCK - 1) / KV_BLOCK;
-}
-
-/* False: there is no room for the sequence beside the running ones yet. */
-static bool reserve_kv(struct engine *e, struct seq *s)
-{
-    const int need = blocks_for(s->n_prompt + s->max_out);
-    const int n_total = kv_pool_n_free(e->kv);
-    int held = 0;
+    e->published = e->now;
+    int n_paused = 0;
     for (int i = 0; i < e->n_seqs; i++) {
-        held += e->seqs[i]->kv.n_blocks;
+        n_paused += e->seqs[i]->paused;
     }
-    if (e->n_reserved + need > n_total + held) {
-        return false;
-    }
-    s->n_reserved = need;
-    e->n_reserved += need;
-    return true;
+    const int n_free = kv_pool_n_free(e->kv) + (e->prefix ? prefix_n_evictable(e->prefix) : 0);
+    atomic_store_explicit(&e->n_paused, n_paused, memory_order_relaxed);
+    atomic_store_explicit(&e->n_running, e->n_seqs - n_paused, memory_order_relaxed);
+    atomic_store_explicit(&e->n_kv_free, n_free, memory_order_relaxed);
 }
 
-/* What a request that can never fit is told. */
-static enum galley_status too_long(const struct engine *e, const struct seq *s,
-                                   struct galley_err *err)
+/* Seconds of vision work per second of passes. */
+static double encode_share(const struct engine *e)
 {
-    return galley_err_set(err, GALLEY_ELIMIT, "request needs %d tokens of KV, the pool has %d",
-                          s->n_prompt + s->max_out, kv_pool_n_free(e->kv) * KV_BLOCK);
+    int n_ready = 0, n_blind = 0;
+    for (int i = 0; i < e->n_seqs; i++) {
+        n_blind += !e->seqs[i]->paused && !seq_sees(e->seqs[i]);
+        n_ready += !e->seqs[i]->paused && seq_sees(e->seqs[i]);
+    }
+    const double share = n_ready ? (double)n_blind / n_ready : 1;
+    return share < 1 ? 1 : share > ENCODE_SHARE_MAX ? ENCODE_SHARE_MAX : share;
 }
 
-/* Sets one request up as a running sequence.  False when it had to be put back. */
-static bool admit(struct engine *e, struct request *q)
+/* Vision work up to the credit; one piece at a time when nothing else is to do. */
+static void encode_turn(struct engine *e, bool alone)
 {
-    struct galley_err err = { 0 };
-    const struct seq_context ctx = {
-        .cfg = &e->cfg,
-        .tok = e->tok,
-        .max_new_default = e->card.max_new_tokens  ? e->card.max_new_tokens
-                           : e->cfg.max_new_tokens ? e->cfg.max_new_tokens
-                                                   : MAX_NEW_DEFAULT,
-    };
-    struct vision_grid grids[IMAGES_MAX];
-    struct seq *s;
-    enum galley_status rc = seq_new(&s, q, grids, &ctx, &err);
-    if (!s) { /* not even memory for the sequence: the request is still ours */
-        forget_live(e, q);
-        deliver(e, NULL, q, FINISH_FAILED, rc, err.msg);
-        request_free(q);
-        return true;
-    }
-    if (!rc && atomic_load_explicit(&q->cancelled, memory_order_relaxed)) {
-        retire(e, s, FINISH_CANCELLED, GALLEY_ECANCELLED, "cancelled");
-        return true;
-    }
-    if (!rc && !reserve_kv(e, s)) {
-        if (e->n_seqs > 0) {
-            s->req = NULL;
-            seq_free(s);
-            inbox_untake(e, q);
-            return false;
-        }
-        rc = too_long(e, s, &err);
-    }
-    rc = rc ? rc : encode_images(e, s, grids, &err);
-    if (rc) {
-        retire(e, s, FINISH_FAILED, rc, err.msg);
-        return true;
-    }
-    e->seqs[e->n_seqs++] = s;
-    return true;
-}
-
-static void drop_cancelled(struct engine *e, bool all)
-{
-    for (int i = e->n_seqs - 1; i >= 0; i--) {
-        struct seq *s = e->seqs[i];
-        if (all || atomic_load_explicit(&s->req->cancelled, memory_order_relaxed)) {
-            engine_end_seq(e, s, FINISH_CANCELLED, GALLEY_ECANCELLED, "cancelled");
-        }
-    }
-}
-
-/* Everything that waits or runs ends as cancelled. */
-static void drain(struct engine *e)
-{
-    drop_cancelled(e, true);
-    for (;;) {
-        bool quit;
-        struct request *q = inbox_take(e, false, &quit);
-        if (!q) {
+    struct pace *p = &e->pace;
+    while (encode_waits(e) && (alone || p->encode_credit >= 0)) {
+        const double start = clock_seconds();
+        encode_step(e);
+        p->encode_credit -= clock_seconds() - start;
+        if (alone) {
+            p->encode_credit = 0;
             return;
         }
-        forget_live(e, q);
-        deliver(e, NULL, q, FINISH_CANCELLED, GALLEY_ECANCELLED, "engine closed");
-        request_free(q);
+    }
+}
+
+static void turn(struct engine *e)
+{
+    e->now = clock_seconds();
+    inbox_reap(e);
+    sched_reap(e, false);
+    sched_admit(e);
+    encode_turn(e, !sched_can_step(e));
+    if (sched_can_step(e)) {
+        const double start = clock_seconds();
+        step_run(e);
+        const double more = (clock_seconds() - start) * encode_share(e);
+        const double credit = e->pace.encode_credit + more;
+        e->pace.encode_credit = credit > ENCODE_CREDIT_MAX ? ENCODE_CREDIT_MAX : credit;
+    }
+    if (e->n_seqs == 0 || e->now - e->published > PUBLISH_SECONDS) {
+        publish(e);
     }
 }
 
 static void *engine_thread(void *arg)
 {
     struct engine *e = arg;
-    int stalled_at = e->max_seqs;
-    for (;;) {
-        bool quit = false;
-        if (e->n_seqs < stalled_at) {
-            stalled_at = e->max_seqs;
-        }
-        while (e->n_seqs < e->max_seqs && e->n_seqs < stalled_at) {
-            struct request *q = inbox_take(e, e->n_seqs == 0, &quit);
-            if (quit || !q) {
-                if (q) {
-                    inbox_untake(e, q);
-                }
-                break;
-            }
-            if (!admit(e, q)) {
-                stalled_at = e->n_seqs; /* try again when one has ended */
-                break;
-            }
-        }
-        if (quit) {
-            drain(e);
-            return NULL;
-        }
-        drop_cancelled(e, false);
-        struct galley_err err = { 0 };
-        if (e->n_seqs > 0 && step_run(e, &err) != GALLEY_OK) {
-            /* A failed pass says nothing about one sequence: all that took part fail, aloud. */
-            log_line(&e->log, LOG_WARN, "engine.step", "%s", err.msg);
-            while (e->n_seqs > 0) {
-                engine_end_seq(e, e->seqs[0], FINISH_FAILED, err.status, err.msg);
-            }
-        }
+    while (!inbox_wait(e, sched_next_deadline(e), e->n_seqs == 0)) {
+        turn(e);
     }
+    e->now = clock_seconds();
+    sched_reap(e, true);
+    inbox_drain(e);
+    publish(e);
+    return NULL;
 }
 
 /* ---- asking ---- */
 
 const struct hf_config *engine_hf_config(const struct engine *e)
 {
-    return &e->cfg;
+    return &e->cp.cfg;
 }
 
 const struct card *engine_card(const struct engine *e)
 {
-    return &e->card;
+    return &e->cp.card;
 }
 
 const char *engine_device_name(const struct engine *e)
@@ -533,10 +190,38 @@ const char *engine_device_name(const struct engine *e)
     return e->dev->ops->name;
 }
 
+int engine_context(const struct engine *e)
+{
+    return e->limits.context;
+}
+
+enum kv_type engine_kv_type(const struct engine *e)
+{
+    return kv_pool_shape(e->kv)->type;
+}
+
+static uint64_t read_count(const _Atomic uint64_t *c)
+{
+    return atomic_load_explicit(c, memory_order_relaxed);
+}
+
 struct engine_totals engine_totals(const struct engine *e)
 {
     return (struct engine_totals){
-        .n_passes = atomic_load_explicit(&e->n_passes, memory_order_relaxed),
-        .n_rows = atomic_load_explicit(&e->n_rows, memory_order_relaxed),
+        .n_passes = read_count(&e->n_passes),
+        .n_rows = read_count(&e->n_rows),
+        .n_prompt_tokens = read_count(&e->n_prompt),
+        .n_cached_tokens = read_count(&e->n_cached),
+        .n_output_tokens = read_count(&e->n_output),
+        .n_drafted = read_count(&e->n_drafted),
+        .n_accepted = read_count(&e->n_accepted),
+        .n_preemptions = read_count(&e->n_preempted),
+        .n_images = read_count(&e->n_images),
+        .n_images_cached = read_count(&e->n_images_cached),
+        .n_running = atomic_load_explicit(&e->n_running, memory_order_relaxed),
+        .n_waiting = atomic_load_explicit(&e->n_inbox, memory_order_relaxed) +
+                     atomic_load_explicit(&e->n_paused, memory_order_relaxed),
+        .n_kv_blocks = e->limits.n_blocks,
+        .n_kv_free = atomic_load_explicit(&e->n_kv_free, memory_order_relaxed),
     };
 }

@@ -1,81 +1,74 @@
-/* seq.h - one request on its way through the engine.  Engine thread only, except `cancelled`. */
+/* seq.h - a request that has a place among the running ones.  Engine thread only.
+ *
+ * Token i of prompt + output has logical index i (its KV slot); its M-RoPE position is
+ * prompt.pos[.][i], and pos_next + k for output token k.  Rows n_kv .. length - 1 are still to be
+ * computed; when that is one row it decodes, when it is more it prefills, be it a new prompt or,
+ * after a preemption, prompt and output together. */
 #ifndef GALLEY_ENGINE_SEQ_H
 #define GALLEY_ENGINE_SEQ_H
 
-#include <stdatomic.h>
-
 #include "spec/drafter.h"
-#include "src/engine/engine.h"
-#include "src/format/tokenizer.h"
+#include "src/engine/request.h"
+#include "src/engine/transcript.h"
 #include "src/model/kv.h"
-#include "vision/vision.h"
-
-/* A request as it waits: everything copied or referenced. */
-struct request {
-    request_id id;
-    struct request *next; /* inbox order */
-    struct image **images;
-    int n_images;
-    struct vision_limits limits;
-    int width, height; /* 0: smart_resize */
-    char *system, *text, *draft;
-    double tau;
-    int max_new_tokens;
-    engine_end_fn *on_end;
-    void *user;
-    _Atomic bool cancelled; /* set by any thread, relaxed: read once per step */
-};
-
-struct request *request_new(const struct engine_request *r, struct galley_err *err);
-void request_free(struct request *r); /* NULL is fine */
-
-/* A running sequence.  Token i of prompt + output has logical index i (its KV slot); its M-RoPE
- * position is pos[.][i] inside the prompt and pos_next + k for output token k. */
-struct seq {
-    struct request *req; /* owned */
-    int32_t *prompt;     /* [n_prompt] */
-    int n_prompt;
-    int32_t *pos[3]; /* [n_prompt] each, one block of memory at pos[0] */
-    int32_t pos_next;
-    float *embd; /* [n_visual][hidden], owned */
-    int n_visual;
-    int32_t *visual_row; /* [n_prompt] row of embd, -1 for tokens */
-    struct kv_seq kv;
-    int n_reserved;  /* KV blocks promised to it */
-    int n_prefilled; /* prompt rows whose k and v are in the cache */
-    int32_t *out;    /* [max_out] output tokens; the last one has no KV yet */
-    int n_out, max_out;
-    int32_t *draft; /* [n_draft] the whole given draft, for the guard */
-    int n_draft;
-    struct drafter *drafter;
-    int chunk; /* draft tokens to risk in the next step */
-    double sum_logprob;
-    int n_steps, n_drafted, n_accepted;
-    double encode_seconds, prefill_seconds, decode_seconds;
-    /* This step's rows: set by the batch builder, read by the verifier. */
-    int step_first_want; /* index among wanted rows; -1: no logits this step */
-    int step_n_draft;
-    int step_prefill_rows;
-    int32_t *step_draft; /* [chunk_max] */
-};
+#include "vision/vcache.h"
 
 /* Draft tokens one sequence may put into one step. */
 #define SEQ_CHUNK_MAX 128
 #define SEQ_CHUNK_MIN 4 /* more than was taken last time, after a mismatch */
 
-/* What a sequence needs of the engine to be set up. */
-struct seq_context {
-    const struct hf_config *cfg;
-    const struct tokenizer *tok;
-    int max_new_default;
+struct encoding;
+
+struct seq_image {
+    struct vembed *embed;     /* a reference; NULL: not (or no longer) here */
+    struct encoding *awaited; /* it is being encoded */
 };
 
-/* Tokenises, plans the images, lays out positions, makes the drafter.  Takes the request whatever
- * happens (seq_free frees it).  No pixels are touched yet. */
-GALLEY_MUST_USE enum galley_status seq_new(struct seq **out, struct request *req,
-                                           struct vision_grid *grids, const struct seq_context *ctx,
-                                           struct galley_err *err);
-/* The KV must have been cleared. */
+struct seq {
+    struct request *req; /* owned */
+    struct kv_seq kv;
+    int n_kv;                /* leading tokens whose keys and values are written */
+    int n_known;             /* leading blocks of the prompt the prefix cache knows */
+    bool paused;             /* waits for KV blocks: holds none */
+    bool ended;              /* its final event is delivered */
+    struct seq_image *image; /* [prompt.n_images] */
+    int32_t *out;            /* [max_out] output tokens; the last one has no KV yet */
+    int n_out;
+    struct sample_seen *seen; /* NULL without a repetition penalty */
+    struct drafter *drafter;
+    int32_t *draft; /* [n_draft + 1] the given draft and its end, for drafter and guard */
+    int chunk;      /* draft tokens to risk in the next step */
+    struct transcript text;
+    double sum_logprob;
+    int n_cached, n_images_cached, n_preempted, n_steps, n_drafted, n_accepted;
+    double seated, first_token; /* clock_seconds; 0: not yet */
+    double encode_seconds, prefill_seconds, decode_seconds;
+    /* This step's rows: set by pass_plan, read by pass_build and step.c. */
+    int step_rows;       /* rows n_kv .. n_kv + step_rows - 1 of prompt and output */
+    bool step_complete;  /* these reach the end: the last one's logits are wanted */
+    int step_n_draft;    /* guesses; they need one row less */
+    int step_first_want; /* index among wanted rows; -1: none */
+    int32_t *step_draft; /* [SEQ_CHUNK_MAX] */
+};
+
+/* Makes a paused sequence.  Takes the request only on success. */
+GALLEY_MUST_USE enum galley_status seq_new(struct seq **out, struct request *req, int n_vocab,
+                                           int32_t eos, struct galley_err *err);
+/* KV and images must have been given back. */
 void seq_free(struct seq *s);
+
+static inline int seq_length(const struct seq *s)
+{
+    return s->req->prompt.n + s->n_out;
+}
+
+static inline int32_t seq_token(const struct seq *s, int i)
+{
+    const struct prompt *p = &s->req->prompt;
+    return i < p->n ? p->token[i] : s->out[i - p->n];
+}
+
+/* All embeddings it needs from row n_kv on are there. */
+bool seq_sees(const struct seq *s);
 
 #endif

@@ -166,11 +166,13 @@ static void run(struct bench *b, struct engine *e, enum damage kind, double tau)
         }
         trial[i] = (struct trial){ b, draft[i], &n_vetoed, &n_doubted };
         const struct part *x = &b->part[i];
-        const struct engine_request r = { .images = &x->crop,
-                                          .n_images = 1,
-                                          .width = x->width,
-                                          .height = x->height,
-                                          .text = "Convert to Markdown.",
+        const struct engine_part parts[] = {
+            { .image = x->crop, .width = x->width, .height = x->height },
+            { .text = "Convert to Markdown." },
+        };
+        const struct engine_message message = { CHAT_USER, parts, COUNT(parts) };
+        const struct engine_request r = { .messages = &message,
+                                          .n_messages = 1,
                                           .draft = draft[i],
                                           .tau = tau,
                                           .on_end = on_end,

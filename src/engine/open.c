@@ -1,0 +1,142 @@
+/* open.c - from a path to a model that runs: files, device, caches, memory. */
+#include <string.h>
+
+#include "src/base/mem.h"
+#include "src/engine/core.h"
+#include "src/engine/planner.h"
+
+#define MAX_NEW_DEFAULT      4096
+#define VISION_CACHE_DEFAULT (256u << 20)
+
+/* All sizes at once, from headers: what does not fit is refused before anything is read. */
+static enum galley_status plan_memory(struct engine *e, struct plan *p, enum kv_type *kv_type,
+                                      const struct engine_config *cfg, struct galley_err *err)
+{
+    *kv_type = cfg->kv_auto ? plan_kv_auto(&e->cp) : cfg->kv_type;
+    const struct plan_request r = {
+        .context = cfg->context,
+        .max_seqs = e->max_seqs,
+        .max_rows = cfg->max_rows,
+        .kv_type = *kv_type,
+        .kv_bytes = cfg->kv_bytes,
+        .memory_bytes = cfg->memory_bytes,
+    };
+    const enum galley_status rc = plan_make(p, &e->cp, &r, err);
+    if (rc) {
+        return rc;
+    }
+    const struct card *card = &e->cp.card;
+    e->limits = (struct request_limits){
+        .context = p->context,
+        .n_blocks = p->n_blocks,
+        .n_vocab = e->cp.cfg.text.n_vocab,
+        .max_new_default = card->max_new_tokens       ? card->max_new_tokens
+                           : e->cp.cfg.max_new_tokens ? e->cp.cfg.max_new_tokens
+                                                      : MAX_NEW_DEFAULT,
+    };
+    const int64_t own = e->cp.cfg.pre.max_pixels;
+    e->max_pixels = p->max_pixels > own ? p->max_pixels : own;
+    return GALLEY_OK;
+}
+
+static enum galley_status open_kv(struct engine *e, enum kv_type type, bool cached,
+                                  struct galley_err *err)
+{
+    const struct kv_shape shape = model_kv_shape(e->model, type);
+    const int n_blocks = e->limits.n_blocks;
+    const enum galley_status rc = kv_pool_open(&e->kv, e->dev, &shape, n_blocks, err);
+    if (rc) {
+        return rc;
+    }
+    e->found = mem_array((size_t)n_blocks, sizeof(*e->found));
+    e->sampler = sampler_new(model_n_vocab(e->model));
+    if (!e->found || !e->sampler) {
+        return galley_err_set(err, GALLEY_ENOMEM, "no memory for a list of %d blocks", n_blocks);
+    }
+    /* The pool is this model's alone and dies with it: the type is all that tells blocks apart. */
+    const uint8_t root[HASH_BYTES] = { (uint8_t)type };
+    return cached ? prefix_open(&e->prefix, e->kv, root, err) : GALLEY_OK;
+}
+
+static enum galley_status open_vision(struct engine *e, const struct engine_config *cfg,
+                                      struct galley_err *err)
+{
+    if (!e->cp.cfg.has_vision) {
+        return GALLEY_OK;
+    }
+    struct weights *w = e->cp.vision ? e->cp.vision : e->cp.weights;
+    const struct vcache_config cache = {
+        .memory_bytes = cfg->vision_cache_bytes ? cfg->vision_cache_bytes : VISION_CACHE_DEFAULT,
+        .dir = cfg->vision_cache_dir,
+        .disk_bytes = cfg->vision_cache_disk_bytes,
+    };
+    enum galley_status rc = vit_open(&e->vit, e->dev, &e->cp.cfg, w, err);
+    rc = rc ? rc : vcache_open(&e->vcache, &cache, err);
+    if (!rc && cfg->vision_cache_dir) {
+        vit_hash(e->vit, e->vision_hash); /* reads all weights: only where others may share */
+    }
+    return rc;
+}
+
+static enum galley_status open_weights(struct engine *e, const struct engine_config *cfg,
+                                       struct galley_err *err)
+{
+    struct checkpoint *c = &e->cp;
+    enum galley_status rc = device_open_cpu(&e->dev, cfg->isa, cfg->n_threads, err);
+    rc = rc ? rc : model_open(&e->model, e->dev, &c->cfg, c->weights, err);
+    rc = rc ? rc : open_vision(e, cfg, err);
+    if (!rc) {
+        rc = weights_check_all_used(c->weights, model_ignored_tensors(e->model), err);
+    }
+    if (!rc && c->vision && c->vision != c->weights) {
+        rc = weights_check_all_used(c->vision, NULL, err);
+    }
+    return rc;
+}
+
+/* A failure's code is GALLEY_EMODEL unless memory or a limit is to blame, so that the CLI can say
+ * "model missing or bad". */
+enum galley_status engine_open_model(struct engine *e, const struct engine_config *cfg,
+                                     struct galley_err *err)
+{
+    struct plan p = { 0 };
+    enum kv_type kv_type = cfg->kv_type;
+    enum galley_status rc =
+        checkpoint_open(&e->cp, cfg->model_path, cfg->mmproj_path, CHECKPOINT_ALL, err);
+    rc = rc ? rc : plan_memory(e, &p, &kv_type, cfg, err);
+    rc = rc ? rc : open_weights(e, cfg, err);
+    if (rc == GALLEY_EINPUT || rc == GALLEY_EIO) {
+        rc = GALLEY_EMODEL;
+        if (err) {
+            err->status = rc;
+        }
+    }
+    rc = rc ? rc : open_kv(e, kv_type, !cfg->no_prefix_cache, err);
+    if (!rc) {
+        log_line(&e->log, LOG_INFO, "engine.model",
+                 "language=%lluMB vision=%lluMB kv=%s blocks=%d context=%d card=%s",
+                 (unsigned long long)(model_weight_bytes(e->model) >> 20),
+                 (unsigned long long)(e->vit ? vit_weight_bytes(e->vit) >> 20 : 0),
+                 kv_type_name(kv_type), p.n_blocks, p.context, e->cp.has_card ? "yes" : "no");
+    }
+    return rc ? rc : pass_init(e, &p, err);
+}
+
+void engine_close_model(struct engine *e)
+{
+    if (e->dev) {
+        pass_deinit(e);
+    }
+    prefix_close(e->prefix);
+    if (e->kv) {
+        kv_check_lists(e->kv, NULL, 0); /* everything has come back */
+    }
+    kv_pool_close(e->kv);
+    vcache_close(e->vcache);
+    vit_close(e->vit);
+    sampler_free(e->sampler);
+    model_close(e->model);
+    mem_free(e->found);
+    checkpoint_close(&e->cp);
+    device_close(e->dev);
+}
