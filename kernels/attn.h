@@ -3,7 +3,7 @@
  * A query row meets its keys in blocks of KV_BLOCK at absolute logical positions, blocks
  * ascending.  Scores are in units of log2: the query is multiplied by scale * log2(e) first (one
  * rounding each).  Per block, over the keys j the row sees, first..n-1 of 0..KV_BLOCK-1:
- *     s[j] = chain of fma over d ascending, from 0 (mul below)
+ *     s[j] = chain of fma over d ascending, from 0 (attn_scores)
  *     m'   = max(m, s[first..n-1]);  p[j] = exp2(s[j] - m'), 0 for the unseen
  *     f    = exp2(m - m');  l[i] = fma(l[i], f, p[i] + p[i + 16]) for 16 lanes i
  *     o[d] = o[d] * f, then o[d] = fma(p[j], v[j][d], o[d]) over the seen j ascending
@@ -55,24 +55,44 @@
 #define EXP2_C2    0.24022242f
 #define EXP2_C1    0.693147f
 
-/* c[r][j] = chain over k ascending of fma(x[r][k], w[k][j], c[r][j]), from 0 unless `more`.
- * Columns are whole vectors of ATTN_LANES; rows of c and w may be unaligned. */
-struct attn_mul {
-    float *c;
-    size_t c_ld;
-    const float *x;
-    size_t x_ld;
-    const float *w;
-    size_t w_ld;
-    int rows, n_vec, k;
-    bool more;
+/* Queries are packed in groups: element d of vector i lies at (i / ATTN_GROUP * head_dim + d) *
+ * ATTN_GROUP + i % ATTN_GROUP.  This packs one: dst[d][i] = src[i][d] * by, 0 where src[i] is
+ * NULL. */
+#define ATTN_GROUP 8
+typedef void attn_pack_fn(float *dst, const float *const src[ATTN_GROUP], float by, int head_dim);
+attn_pack_fn attn_pack_ref, attn_pack_avx2, attn_pack_avx512;
+
+/* s[r][j] = chain over d ascending, from 0, of fma(q[r][d], k[d][j], s) for all KV_BLOCK keys. */
+struct attn_scores {
+    float *s;       /* [rows][KV_BLOCK] */
+    const float *q; /* packed */
+    const float *k; /* [head_dim][KV_BLOCK] */
+    int rows, head_dim;
+    /* What the next block will read, asked for along the way, `step` bytes with each d: a burst
+     * would wait for the few misses a core has in flight.  Only a hint: NULL is fine. */
+    const char *next;
+    size_t next_step;
 };
-typedef void attn_mul_fn(const struct attn_mul *a);
-attn_mul_fn attn_mul_ref, attn_mul_avx2, attn_mul_avx512;
+typedef void attn_scores_fn(const struct attn_scores *a);
+attn_scores_fn attn_scores_ref, attn_scores_avx2, attn_scores_avx512;
+
+/* o[r][d] = fma(p[r][j], v[j][d], o[r][d]) over the n keys j ascending, KV_BLOCK at most. */
+struct attn_sums {
+    float *o; /* [rows][o_ld] */
+    size_t o_ld;
+    const float *p; /* [rows][KV_BLOCK]; may begin inside a row */
+    const float *v; /* [n][v_ld], whole vectors */
+    size_t v_ld;
+    int rows, n_vec, n; /* n_vec: o_ld / ATTN_LANES */
+    const char *next;   /* as in attn_scores, with each j and ATTN_NEXT vectors */
+    size_t next_step;
+};
+#define ATTN_NEXT 4
+typedef void attn_sums_fn(const struct attn_sums *a);
+attn_sums_fn attn_sums_ref, attn_sums_avx2, attn_sums_avx512;
 
 struct attn_soft {
-    float *s; /* [rows][KV_BLOCK]: scores in, p out */
-    size_t s_ld;
+    float *s;   /* [rows][KV_BLOCK]: scores in, p out */
     float *max; /* [rows] */
     float *sum; /* [rows][ATTN_LANES] */
     float *o;   /* [rows][o_ld], o_ld a multiple of 16 */

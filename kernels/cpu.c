@@ -26,7 +26,9 @@ static const struct cpu_kernels ref_kernels = {
     .qops_per_us = 2e3,
     .qgemm_tile = qgemm_tile_ref,
     .qact = qact_ref,
-    .attn_mul = attn_mul_ref,
+    .attn_pack = attn_pack_ref,
+    .attn_scores = attn_scores_ref,
+    .attn_sums = attn_sums_ref,
     .attn_soft = attn_soft_ref,
     .attn_merge = attn_merge_ref,
     .attn_scale = attn_scale_ref,
@@ -55,7 +57,9 @@ static const struct cpu_kernels avx2_kernels = {
     .qops_per_us = 8e4,
     .qgemm_tile = qgemm_tile_avx2,
     .qact = qact_avx2,
-    .attn_mul = attn_mul_avx2,
+    .attn_pack = attn_pack_avx2,
+    .attn_scores = attn_scores_avx2,
+    .attn_sums = attn_sums_avx2,
     .attn_soft = attn_soft_avx2,
     .attn_merge = attn_merge_avx2,
     .attn_scale = attn_scale_avx2,
@@ -83,7 +87,9 @@ static const struct cpu_kernels avx512_kernels = {
     .qops_per_us = 2.5e5,
     .qgemm_tile = qgemm_tile_avx512,
     .qact = qact_avx512,
-    .attn_mul = attn_mul_avx512,
+    .attn_pack = attn_pack_avx512,
+    .attn_scores = attn_scores_avx512,
+    .attn_sums = attn_sums_avx512,
     .attn_soft = attn_soft_avx512,
     .attn_merge = attn_merge_avx512,
     .attn_scale = attn_scale_avx512,
@@ -170,7 +176,7 @@ static enum galley_status isa_choose(enum cpu_isa *out, const char *isa, struct 
 static void *cpu_alloc(struct device *d, size_t bytes)
 {
     (void)d;
-    return mem_aligned(bytes);
+    return mem_huge(bytes);
 }
 
 static void cpu_free(struct device *d, void *p)

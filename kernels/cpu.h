@@ -30,7 +30,9 @@ struct cpu_kernels {
     double qops_per_us; /* the same of the quantised product */
     qgemm_tile_fn *qgemm_tile;
     qact_fn *qact;
-    attn_mul_fn *attn_mul;
+    attn_pack_fn *attn_pack;
+    attn_scores_fn *attn_scores;
+    attn_sums_fn *attn_sums;
     attn_soft_fn *attn_soft;
     attn_merge_fn *attn_merge;
     attn_scale_fn *attn_scale;
@@ -80,6 +82,7 @@ struct cpu_scratch {
     float k[CPU_TURN_FLOATS], v[CPU_TURN_FLOATS];
     int first[CPU_TILE_ROWS], n[CPU_TILE_ROWS];         /* what vectors see of a block, */
     int row_first[CPU_TILE_ROWS], row_n[CPU_TILE_ROWS]; /* and of all keys */
+    /* [CPU_TAIL_KEYS / KV_BLOCK][rows][KV_BLOCK] */
     float tail_s[CPU_TILE_ROWS * CPU_TAIL_KEYS], tail_p[CPU_TILE_ROWS * CPU_TAIL_KEYS];
     uint8_t tail_at[CPU_TILE_ROWS * KV_BLOCK];
 };

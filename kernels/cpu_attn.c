@@ -45,10 +45,14 @@ static void seg_tile(const struct seg_job *j, struct cpu_scratch *scratch, int h
     const size_t at_head = (size_t)head * (size_t)a->head_dim;
     struct tile t = tile_new(k, scratch, r1 - r0, a->head_dim, a->scale, 0.0f);
     tile_begin(&t, tile_part(scratch, 0));
-    for (int r = r0; r < r1; r++) {
-        tile_query(&t, r - r0, a->q + (size_t)r * a->ld + at_head);
-        scratch->first[r - r0] = 0;
+    for (int i = 0; i < t.n; i += ATTN_GROUP) {
+        const float *q[ATTN_GROUP];
+        for (int g = 0; g < ATTN_GROUP; g++) {
+            q[g] = i + g < t.n ? a->q + (size_t)(r0 + i + g) * a->ld + at_head : NULL;
+        }
+        tile_pack(&t, i, q);
     }
+    memset(scratch->first, 0, (size_t)t.n * sizeof(int));
     memset(scratch->v, 0, KV_BLOCK * t.o_ld * sizeof(float)); /* the columns behind head_dim */
     for (int key = a->seg[s]; key < a->seg[s + 1]; key += KV_BLOCK) {
         const int left = a->seg[s + 1] - key;

@@ -115,13 +115,6 @@ static const float *values_load(const struct paged_job *j, struct cpu_scratch *s
     return s->v;
 }
 
-static void block_prefetch(const struct attn_paged_args *a, int32_t block, int kv_head)
-{
-    const size_t bytes = (size_t)KV_BLOCK * (size_t)a->head_dim * kv_width(a->kv_type);
-    rows_prefetch(place_of(a, a->k_cache, block, kv_head).codes, 0, bytes, 1);
-    rows_prefetch(place_of(a, a->v_cache, block, kv_head).codes, 0, bytes, 1);
-}
-
 /* One tile on its way: rows and heads h0..h1-1 of one group. */
 struct paged_walk {
     const struct paged_job *j;
@@ -147,8 +140,17 @@ static void block_seen(const struct paged_walk *w, int key)
     }
 }
 
+/* Says which block comes next, to be fetched meanwhile; -1: none. */
+static void block_next(struct paged_walk *w, int32_t block)
+{
+    const struct attn_paged_args *a = w->j->a;
+    w->t.next_k = block < 0 ? NULL : place_of(a, a->k_cache, block, w->kv_head).codes;
+    w->t.next_v = block < 0 ? NULL : place_of(a, a->v_cache, block, w->kv_head).codes;
+    w->t.next_bytes = (size_t)KV_BLOCK * (size_t)a->head_dim * kv_width(a->kv_type);
+}
+
 /* The blocks in lo..hi-1 that lie where their logical positions say. */
-static void walk_plain(const struct paged_walk *w, int lo, int hi)
+static void walk_plain(struct paged_walk *w, int lo, int hi)
 {
     bool whole = false;
     for (int key = lo; key < hi; key += KV_BLOCK) {
@@ -157,9 +159,8 @@ static void walk_plain(const struct paged_walk *w, int lo, int hi)
             block_seen(w, key);
         }
         whole = now;
-        if (key + KV_BLOCK < hi) {
-            block_prefetch(w->j->a, w->table[key / KV_BLOCK + 1], w->kv_head);
-        }
+        const bool last = key + KV_BLOCK >= w->rows->high;
+        block_next(w, last ? -1 : w->table[key / KV_BLOCK + 1]);
         const int n = w->rows->high - key;
         const int32_t block = w->table[key / KV_BLOCK];
         const float *k = keys_load(w->j, w->t.s, block, w->kv_head);
@@ -179,23 +180,19 @@ static int tail_n(const struct paged_walk *w) /* keys of the cache any row may s
     return w->rows->base % KV_BLOCK + 64 - __builtin_clzll(any);
 }
 
+/* Where the score of vector i and key `at` behind the tail's beginning lies. */
+static int tail_index(const struct paged_walk *w, int i, int at)
+{
+    return (at / KV_BLOCK * w->t.n + i) * KV_BLOCK + at % KV_BLOCK;
+}
+
 /* Scores of every vector against all of them: they do not depend on the position. */
 static void tail_scores(const struct paged_walk *w, int tail, int n)
 {
     struct cpu_scratch *s = w->t.s;
     for (int b = 0; b * KV_BLOCK < n; b++) {
-        const struct attn_mul scores = {
-            .c = s->tail_s + b * KV_BLOCK,
-            .c_ld = CPU_TAIL_KEYS,
-            .x = s->q,
-            .x_ld = (size_t)w->t.head_dim,
-            .w = keys_load(w->j, s, w->table[tail / KV_BLOCK + b], w->kv_head),
-            .w_ld = KV_BLOCK,
-            .rows = w->t.n,
-            .n_vec = KV_BLOCK / ATTN_LANES,
-            .k = w->t.head_dim,
-        };
-        w->t.k->attn_mul(&scores);
+        const float *k = keys_load(w->j, s, w->table[tail / KV_BLOCK + b], w->kv_head);
+        tile_scores(&w->t, s->tail_s + tail_index(w, 0, b * KV_BLOCK), 0, w->t.n, k);
     }
 }
 
@@ -222,25 +219,26 @@ static void tail_sums(const struct paged_walk *w, int b, int n, const float *v)
     struct cpu_scratch *s = t->s;
     const int from = b * KV_BLOCK;
     if (tile_tame(t, v, t->o_ld, n)) {
-        tile_sums(t, 0, t->n, s->tail_p + from, CPU_TAIL_KEYS, n, v, t->o_ld);
+        tile_sums(t, 0, t->n, s->tail_p + tail_index(w, 0, from), n, v, t->o_ld);
         return;
     }
     for (int i = 0; i < t->n; i++) {
         for (int k = s->first[i]; k < s->n[i]; k++) {
             const int at = s->tail_at[i * KV_BLOCK + k];
             if (at >= from && at < from + n) {
-                tile_sums(t, i, i + 1, s->tail_p + i * CPU_TAIL_KEYS + at, CPU_TAIL_KEYS, 1,
+                tile_sums(t, i, i + 1, s->tail_p + tail_index(w, i, at), 1,
                           v + (size_t)(at - from) * t->o_ld, t->o_ld);
             }
         }
     }
 }
 
-static void walk_tail(const struct paged_walk *w, int tail, int lo, int hi)
+static void walk_tail(struct paged_walk *w, int tail, int lo, int hi)
 {
     struct cpu_scratch *s = w->t.s;
     const int n_tail = tail_n(w), heads = w->h1 - w->h0;
     assert(n_tail <= CPU_TAIL_KEYS);
+    block_next(w, -1);
     tail_scores(w, tail, n_tail);
     for (int key = lo; key < hi; key += KV_BLOCK) {
         int from = n_tail, to = 0;
@@ -253,7 +251,7 @@ static void walk_tail(const struct paged_walk *w, int tail, int lo, int hi)
                 memcpy(at, at - KV_BLOCK, KV_BLOCK);
             }
             for (int k = 0; k < s->n[i]; k++) {
-                s->s[i * KV_BLOCK + k] = s->tail_s[i * CPU_TAIL_KEYS + at[k]];
+                s->s[i * KV_BLOCK + k] = s->tail_s[tail_index(w, i, at[k])];
                 from = at[k] < from ? at[k] : from;
                 to = at[k] >= to ? at[k] + 1 : to;
             }
@@ -262,8 +260,7 @@ static void walk_tail(const struct paged_walk *w, int tail, int lo, int hi)
         memset(s->tail_p, 0, (size_t)w->t.n * CPU_TAIL_KEYS * sizeof(float));
         for (int i = 0; i < w->t.n; i++) {
             for (int k = s->first[i]; k < s->n[i]; k++) {
-                s->tail_p[i * CPU_TAIL_KEYS + s->tail_at[i * KV_BLOCK + k]] =
-                    s->s[i * KV_BLOCK + k];
+                s->tail_p[tail_index(w, i, s->tail_at[i * KV_BLOCK + k])] = s->s[i * KV_BLOCK + k];
             }
         }
         for (int b = from / KV_BLOCK; b * KV_BLOCK < to; b++) {
@@ -288,9 +285,16 @@ static struct paged_walk walk_new(const struct paged_job *j, struct cpu_scratch 
                             .kv_head = h0 / j->group,
                             .whole_to = INT_MAX };
     w.t = tile_new(&j->c->k, s, n, a->head_dim, a->scale, a->softcap);
+    const float *q[ATTN_GROUP];
     for (int i = 0; i < n; i++) {
-        const int r = rows->r0 + i / heads, h = h0 + i % heads;
-        tile_query(&w.t, i, a->q + (size_t)r * a->q_ld + (size_t)h * (size_t)a->head_dim);
+        const int r = rows->r0 + i / heads, h = h0 + i % heads, g = i % ATTN_GROUP;
+        q[g] = a->q + (size_t)r * a->q_ld + (size_t)h * (size_t)a->head_dim;
+        if (g == ATTN_GROUP - 1 || i == n - 1) {
+            for (int rest = g + 1; rest < ATTN_GROUP; rest++) {
+                q[rest] = NULL;
+            }
+            tile_pack(&w.t, i - g, q);
+        }
         row_sees(a, r, &s->row_first[i], &s->row_n[i]);
         w.whole_from = s->row_first[i] > w.whole_from ? s->row_first[i] : w.whole_from;
         w.whole_to = s->row_n[i] < w.whole_to ? s->row_n[i] : w.whole_to;
@@ -299,7 +303,7 @@ static struct paged_walk walk_new(const struct paged_job *j, struct cpu_scratch 
 }
 
 /* The blocks of one span. */
-static void walk_span(const struct paged_walk *w, int span)
+static void walk_span(struct paged_walk *w, int span)
 {
     const struct paged_rows *rows = w->rows;
     int lo = span * ATTN_SPAN, hi = lo + ATTN_SPAN;

@@ -12,7 +12,7 @@ static_assert(ATTN_SPAN % KV_BLOCK == 0, "spans are whole blocks");
 
 int tile_rows_max(int head_dim)
 {
-    const int fit = (int)(CPU_TILE_FLOATS / tile_o_ld(head_dim));
+    const int fit = (int)(CPU_TILE_FLOATS / tile_o_ld(head_dim)) & -ATTN_GROUP;
     return fit < CPU_TILE_ROWS ? fit : CPU_TILE_ROWS;
 }
 
@@ -41,9 +41,10 @@ void tile_begin(struct tile *t, struct attn_part at)
     }
 }
 
-void tile_query(const struct tile *t, int i, const float *q)
+void tile_pack(const struct tile *t, int i, const float *const q[ATTN_GROUP])
 {
-    t->k->attn_scale(t->s->q + (size_t)i * (size_t)t->head_dim, q, t->by, (size_t)t->head_dim);
+    assert(i % ATTN_GROUP == 0);
+    t->k->attn_pack(t->s->q + (size_t)i * (size_t)t->head_dim, q, t->by, t->head_dim);
 }
 
 void tile_result(const struct tile *t, int i, float *out)
@@ -71,7 +72,6 @@ void tile_soft(const struct tile *t, int from, int to)
     const size_t f = (size_t)from;
     const struct attn_soft soft = {
         .s = t->s->s + f * KV_BLOCK,
-        .s_ld = KV_BLOCK,
         .max = t->at.max + f,
         .sum = t->at.sum + f * ATTN_LANES,
         .o = t->at.o + f * t->o_ld,
@@ -84,22 +84,40 @@ void tile_soft(const struct tile *t, int from, int to)
     t->k->attn_soft(&soft);
 }
 
-void tile_sums(const struct tile *t, int from, int to, const float *p, size_t p_ld, int n,
-               const float *v, size_t v_ld)
+void tile_scores(const struct tile *t, float *s, int from, int to, const float *kt)
 {
-    const struct attn_mul sums = {
-        .c = t->at.o + (size_t)from * t->o_ld,
-        .c_ld = t->o_ld,
-        .x = p,
-        .x_ld = p_ld,
-        .w = v,
-        .w_ld = v_ld,
+    assert(from % ATTN_GROUP == 0);
+    const struct attn_scores scores = {
+        .s = s,
+        .q = t->s->q + (size_t)from * (size_t)t->head_dim,
+        .k = kt,
+        .rows = to - from,
+        .head_dim = t->head_dim,
+        .next = t->next_k,
+        .next_step = t->next_k ? t->next_bytes / (size_t)t->head_dim : 0,
+    };
+    t->k->attn_scores(&scores);
+}
+
+void tile_sums(const struct tile *t, int from, int to, const float *p, int n, const float *v,
+               size_t v_ld)
+{
+    struct attn_sums sums = {
+        .o = t->at.o + (size_t)from * t->o_ld,
+        .o_ld = t->o_ld,
+        .p = p,
+        .v = v,
+        .v_ld = v_ld,
         .rows = to - from,
         .n_vec = (int)(t->o_ld / ATTN_LANES),
-        .k = n,
-        .more = true,
+        .n = n,
+        .next = t->next_v,
     };
-    t->k->attn_mul(&sums);
+    if (t->next_v && n > 0) {
+        const size_t passes = (t->o_ld + ATTN_NEXT * ATTN_LANES - 1) / (ATTN_NEXT * ATTN_LANES);
+        sums.next_step = t->next_bytes / (passes * (size_t)n);
+    }
+    t->k->attn_sums(&sums);
 }
 
 bool tile_tame(const struct tile *t, const float *v, size_t v_ld, int n)
@@ -128,19 +146,8 @@ void tile_meet(const struct tile *t, const float *kt, const float *v, size_t v_l
     if (from == to) {
         return;
     }
-    const size_t dim = (size_t)t->head_dim, f = (size_t)from;
-    const struct attn_mul scores = {
-        .c = s->s + f * KV_BLOCK,
-        .c_ld = KV_BLOCK,
-        .x = s->q + f * dim,
-        .x_ld = dim,
-        .w = kt,
-        .w_ld = KV_BLOCK,
-        .rows = to - from,
-        .n_vec = KV_BLOCK / ATTN_LANES,
-        .k = t->head_dim,
-    };
-    t->k->attn_mul(&scores);
+    from -= from % ATTN_GROUP;
+    tile_scores(t, s->s + from * KV_BLOCK, from, to, kt);
     tile_soft(t, from, to);
     int first = KV_BLOCK, n = 0;
     bool mixed = false;
@@ -151,14 +158,14 @@ void tile_meet(const struct tile *t, const float *kt, const float *v, size_t v_l
     }
     const float *v0 = v + (size_t)first * v_ld;
     if (!mixed || tile_tame(t, v0, v_ld, n - first)) {
-        tile_sums(t, from, to, s->s + f * KV_BLOCK + first, KV_BLOCK, n - first, v0, v_ld);
+        tile_sums(t, from, to, s->s + from * KV_BLOCK + first, n - first, v0, v_ld);
         return;
     }
     for (int i = from; i < to; i++) {
         const int j = s->first[i];
         if (j < s->n[i]) {
-            tile_sums(t, i, i + 1, s->s + i * KV_BLOCK + j, KV_BLOCK, s->n[i] - j,
-                      v + (size_t)j * v_ld, v_ld);
+            tile_sums(t, i, i + 1, s->s + i * KV_BLOCK + j, s->n[i] - j, v + (size_t)j * v_ld,
+                      v_ld);
         }
     }
 }

@@ -13,7 +13,9 @@ struct tile {
     size_t o_ld; /* head_dim rounded up to whole vectors */
     float by;    /* what a query is multiplied by */
     float cap;
-    struct attn_part at; /* the state that grows: max [n], sum [n][16], o [n][o_ld] */
+    struct attn_part at;         /* the state that grows: max [n], sum [n][16], o [n][o_ld] */
+    const char *next_k, *next_v; /* the block to come as it lies in memory, next_bytes each */
+    size_t next_bytes;
 };
 
 static inline size_t tile_o_ld(int head_dim)
@@ -27,14 +29,18 @@ struct tile tile_new(const struct cpu_kernels *k, struct cpu_scratch *s, int n, 
 /* Goes on with an empty state in `at`. */
 void tile_begin(struct tile *t, struct attn_part at);
 struct attn_part tile_part(struct cpu_scratch *s, int i); /* one of the two in scratch */
-void tile_query(const struct tile *t, int i, const float *q);
+/* Vectors i..i+7, i a multiple of ATTN_GROUP; NULL where there is none. */
+void tile_pack(const struct tile *t, int i, const float *const q[ATTN_GROUP]);
 /* All meet a block: kt [head_dim][KV_BLOCK], v [KV_BLOCK][v_ld] with o_ld columns. */
 void tile_meet(const struct tile *t, const float *kt, const float *v, size_t v_ld);
-/* The second half of it for scores that lie in s->s: they become p. */
+/* The parts of it.  Scores of vectors from..to-1 against all keys; from is a multiple of
+ * ATTN_GROUP: */
+void tile_scores(const struct tile *t, float *s, int from, int to, const float *kt);
+/* For scores that lie in s->s: they become p. */
 void tile_soft(const struct tile *t, int from, int to);
 /* o += p v over n keys for vectors from..to-1. */
-void tile_sums(const struct tile *t, int from, int to, const float *p, size_t p_ld, int n,
-               const float *v, size_t v_ld);
+void tile_sums(const struct tile *t, int from, int to, const float *p, int n, const float *v,
+               size_t v_ld);
 bool tile_tame(const struct tile *t, const float *v, size_t v_ld, int n); /* all finite */
 /* Merges a later span into at. */
 void tile_merge(const struct tile *t, const struct attn_part *span);

@@ -15,7 +15,7 @@
 
 /* dst[r * dst_ld + i] = src[r * n + i] for i < n, as f32; the vectors of dst are padded to whole
  * 16 lanes with zeros, so dst_ld >= n rounded up.  KV_Q8: times row_scale[r], or, when that is
- * NULL, times column_scale[i]. */
+ * NULL and n is KV_BLOCK, times column_scale[i]. */
 struct kv_widen {
     float *dst;
     size_t dst_ld;

@@ -26,24 +26,44 @@ static float exp2_ref(float x) /* x <= 0 */
     return p * power;
 }
 
-void attn_mul_ref(const struct attn_mul *a)
+void attn_pack_ref(float *dst, const float *const src[ATTN_GROUP], float by, int head_dim)
+{
+    for (int d = 0; d < head_dim; d++) {
+        for (int i = 0; i < ATTN_GROUP; i++) {
+            dst[d * ATTN_GROUP + i] = src[i] ? src[i][d] * by : 0.0f;
+        }
+    }
+}
+
+void attn_scores_ref(const struct attn_scores *a)
 {
     for (int r = 0; r < a->rows; r++) {
-        float *c = a->c + (size_t)r * a->c_ld;
-        const float *x = a->x + (size_t)r * a->x_ld;
-        for (int j = 0; j < a->n_vec * ATTN_LANES; j++) {
-            float acc = a->more ? c[j] : 0.0f;
-            for (int k = 0; k < a->k; k++) {
-                acc = fmaf(x[k], a->w[(size_t)k * a->w_ld + (size_t)j], acc);
+        const float *q = a->q + r / ATTN_GROUP * a->head_dim * ATTN_GROUP + r % ATTN_GROUP;
+        for (int j = 0; j < KV_BLOCK; j++) {
+            float sum = 0.0f;
+            for (int d = 0; d < a->head_dim; d++) {
+                sum = fmaf(q[d * ATTN_GROUP], a->k[d * KV_BLOCK + j], sum);
             }
-            c[j] = acc;
+            a->s[r * KV_BLOCK + j] = sum;
+        }
+    }
+}
+
+void attn_sums_ref(const struct attn_sums *a)
+{
+    for (int r = 0; r < a->rows; r++) {
+        float *o = a->o + (size_t)r * a->o_ld;
+        for (int j = 0; j < a->n; j++) {
+            for (int d = 0; d < a->n_vec * ATTN_LANES; d++) {
+                o[d] = fmaf(a->p[r * KV_BLOCK + j], a->v[(size_t)j * a->v_ld + (size_t)d], o[d]);
+            }
         }
     }
 }
 
 static void soft_row(const struct attn_soft *a, size_t r)
 {
-    float *s = a->s + r * a->s_ld, *sum = a->sum + r * ATTN_LANES, *o = a->o + r * a->o_ld;
+    float *s = a->s + r * KV_BLOCK, *sum = a->sum + r * ATTN_LANES, *o = a->o + r * a->o_ld;
     const int first = a->first[r], n = a->n[r];
     if (first >= n) {
         memset(s, 0, KV_BLOCK * sizeof(float));

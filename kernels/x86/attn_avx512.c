@@ -7,12 +7,12 @@
 #include "kernels/x86/attn_body.h"
 #include "kernels/x86/turn_body.h"
 
-#define ROWS(r, nv)                   \
-    case r:                           \
-        mul_tile(a, row, vec, r, nv); \
+#define ROWS(r, nv)                    \
+    case r:                            \
+        sums_tile(a, row, vec, r, nv); \
         break;
 
-static void mul_1(const struct attn_mul *a, int row, int vec, int rows)
+static void sums_1(const struct attn_sums *a, int row, int vec, int rows)
 {
     switch (rows) {
         ROWS(1, 1)
@@ -27,11 +27,11 @@ static void mul_1(const struct attn_mul *a, int row, int vec, int rows)
         ROWS(10, 1)
         ROWS(11, 1)
     default:
-        mul_tile(a, row, vec, 12, 1);
+        sums_tile(a, row, vec, 12, 1);
     }
 }
 
-static void mul_2(const struct attn_mul *a, int row, int vec, int rows)
+static void sums_2(const struct attn_sums *a, int row, int vec, int rows)
 {
     switch (rows) {
         ROWS(1, 2)
@@ -46,11 +46,11 @@ static void mul_2(const struct attn_mul *a, int row, int vec, int rows)
         ROWS(10, 2)
         ROWS(11, 2)
     default:
-        mul_tile(a, row, vec, 12, 2);
+        sums_tile(a, row, vec, 12, 2);
     }
 }
 
-static void mul_3(const struct attn_mul *a, int row, int vec, int rows)
+static void sums_3(const struct attn_sums *a, int row, int vec, int rows)
 {
     switch (rows) {
         ROWS(1, 3)
@@ -61,11 +61,11 @@ static void mul_3(const struct attn_mul *a, int row, int vec, int rows)
         ROWS(6, 3)
         ROWS(7, 3)
     default:
-        mul_tile(a, row, vec, 8, 3);
+        sums_tile(a, row, vec, 8, 3);
     }
 }
 
-static void mul_4(const struct attn_mul *a, int row, int vec, int rows)
+static void sums_4(const struct attn_sums *a, int row, int vec, int rows)
 {
     switch (rows) {
         ROWS(1, 4)
@@ -74,11 +74,11 @@ static void mul_4(const struct attn_mul *a, int row, int vec, int rows)
         ROWS(4, 4)
         ROWS(5, 4)
     default:
-        mul_tile(a, row, vec, 6, 4);
+        sums_tile(a, row, vec, 6, 4);
     }
 }
 
-static void mul_5(const struct attn_mul *a, int row, int vec, int rows)
+static void sums_5(const struct attn_sums *a, int row, int vec, int rows)
 {
     switch (rows) {
         ROWS(1, 5)
@@ -86,14 +86,39 @@ static void mul_5(const struct attn_mul *a, int row, int vec, int rows)
         ROWS(3, 5)
         ROWS(4, 5)
     default:
-        mul_tile(a, row, vec, 5, 5);
+        sums_tile(a, row, vec, 5, 5);
     }
 }
 
-void attn_mul_avx512(const struct attn_mul *a)
+void attn_scores_avx512(const struct attn_scores *a)
 {
-    typedef void mul_fn(const struct attn_mul *a, int row, int vec, int rows);
-    static mul_fn *const mul[ATTN_VEC + 1] = { NULL, mul_1, mul_2, mul_3, mul_4, mul_5 };
+#define GROUP(rows)                                                   \
+    case rows:                                                        \
+        scores_tile(s, q, a->k, a->head_dim, a->next, step, rows, 2); \
+        break;
+    for (int r = 0; r < a->rows; r += ATTN_GROUP) {
+        float *s = a->s + r * KV_BLOCK;
+        const float *q = a->q + (size_t)r * (size_t)a->head_dim;
+        const size_t step = r == 0 ? a->next_step : 0; /* the first group asks for all */
+        switch (a->rows - r) {
+            GROUP(1)
+            GROUP(2)
+            GROUP(3)
+            GROUP(4)
+            GROUP(5)
+            GROUP(6)
+            GROUP(7)
+        default:
+            scores_tile(s, q, a->k, a->head_dim, a->next, step, ATTN_GROUP, 2);
+        }
+    }
+#undef GROUP
+}
+
+void attn_sums_avx512(const struct attn_sums *a)
+{
+    typedef void sums_fn(const struct attn_sums *a, int row, int vec, int rows);
+    static sums_fn *const sums[ATTN_VEC + 1] = { NULL, sums_1, sums_2, sums_3, sums_4, sums_5 };
     static const int rows_max[ATTN_VEC + 1] = { 0, 12, 12, 8, 6, 5 };
     for (int vec = 0, nv; vec < a->n_vec; vec += nv) {
         const int left = a->n_vec - vec;
@@ -101,10 +126,15 @@ void attn_mul_avx512(const struct attn_mul *a)
         const int n_tiles = (a->rows + rows_max[nv] - 1) / rows_max[nv];
         for (int i = 0, row = 0; i < n_tiles; i++) {
             const int rows = (a->rows - row + n_tiles - i - 1) / (n_tiles - i);
-            mul[nv](a, row, vec, rows);
+            sums[nv](a, row, vec, rows);
             row += rows;
         }
     }
+}
+
+void attn_pack_avx512(float *dst, const float *const src[ATTN_GROUP], float by, int head_dim)
+{
+    pack_body(dst, src, by, head_dim);
 }
 
 void attn_soft_avx512(const struct attn_soft *a)

@@ -24,27 +24,24 @@ static inline struct v16 v16_exp2(struct v16 x) /* x <= 0 */
     return v16_mul(p, v16_power(t));
 }
 
-/* rows and nv are constants at every call, so that acc lives in registers. */
-static GALLEY_INLINE void mul_tile(const struct attn_mul *a, int row, int vec, const int rows,
-                                   const int nv)
+/* rows and nv are constants at every call of these two, so that acc lives in registers. */
+static GALLEY_INLINE void scores_tile(float *s, const float *q, const float *k, int head_dim,
+                                      const char *next, size_t step, const int rows, const int nv)
 {
     struct v16 acc[ATTN_ACC], w[ATTN_VEC];
-    float *c = a->c + (size_t)row * a->c_ld + 16 * (size_t)vec;
-    const float *x = a->x + (size_t)row * a->x_ld, *from = a->w + 16 * (size_t)vec;
-    const size_t x_ld = a->x_ld, c_ld = a->c_ld;
     GALLEY_UNROLL
     for (int i = 0; i < rows * nv; i++) {
-        acc[i] = a->more ? v16_load(c + (size_t)(i / nv) * c_ld + 16 * (size_t)(i % nv))
-                         : v16_set1(0.0f);
+        acc[i] = v16_set1(0.0f);
     }
-    for (int k = 0; k < a->k; k++, from += a->w_ld) {
+    for (int d = 0; d < head_dim; d++, q += ATTN_GROUP, k += KV_BLOCK, next += step) {
+        GALLEY_PREFETCH(next);
         GALLEY_UNROLL
         for (int v = 0; v < nv; v++) {
-            w[v] = v16_load(from + 16 * v);
+            w[v] = v16_load(k + 16 * v);
         }
         GALLEY_UNROLL
         for (int r = 0; r < rows; r++) {
-            const struct v16 b = v16_set1(x[(size_t)r * x_ld + (size_t)k]);
+            const struct v16 b = v16_set1(q[r]);
             GALLEY_UNROLL
             for (int v = 0; v < nv; v++) {
                 acc[r * nv + v] = v16_fma(b, w[v], acc[r * nv + v]);
@@ -53,13 +50,49 @@ static GALLEY_INLINE void mul_tile(const struct attn_mul *a, int row, int vec, c
     }
     GALLEY_UNROLL
     for (int i = 0; i < rows * nv; i++) {
-        v16_store(c + (size_t)(i / nv) * c_ld + 16 * (size_t)(i % nv), acc[i]);
+        v16_store(s + i / nv * KV_BLOCK + 16 * (i % nv), acc[i]);
+    }
+}
+
+static GALLEY_INLINE void sums_tile(const struct attn_sums *a, int row, int vec, const int rows,
+                                    const int nv)
+{
+    struct v16 acc[ATTN_ACC], w[ATTN_VEC];
+    float *const o = a->o + (size_t)row * a->o_ld + 16 * (size_t)vec;
+    const float *p = a->p + (size_t)row * KV_BLOCK, *from = a->v + 16 * (size_t)vec;
+    const float *const end = p + a->n;
+    const size_t step = row == 0 ? a->next_step : 0; /* the first rows ask for all */
+    const char *next = a->next + (size_t)(vec / ATTN_NEXT * a->n) * step;
+    size_t ld = a->o_ld;
+    GALLEY_UNROLL
+    for (int i = 0; i < rows * nv; i++) {
+        acc[i] = v16_load(o + (size_t)(i / nv) * ld + 16 * (size_t)(i % nv));
+    }
+    for (; p < end; p++, from += a->v_ld, next += step) {
+        GALLEY_PREFETCH(next);
+        GALLEY_UNROLL
+        for (int v = 0; v < nv; v++) {
+            w[v] = v16_load(from + 16 * v);
+        }
+        GALLEY_UNROLL
+        for (int r = 0; r < rows; r++) {
+            const struct v16 b = v16_set1(p[r * KV_BLOCK]);
+            GALLEY_UNROLL
+            for (int v = 0; v < nv; v++) {
+                acc[r * nv + v] = v16_fma(b, w[v], acc[r * nv + v]);
+            }
+        }
+    }
+    GALLEY_FORGET(ld);
+    GALLEY_UNROLL
+    for (int i = 0; i < rows * nv; i++) {
+        v16_store(o + (size_t)(i / nv) * ld + 16 * (size_t)(i % nv), acc[i]);
     }
 }
 
 static inline void attn_soft_row(const struct attn_soft *a, size_t r)
 {
-    float *s = a->s + r * a->s_ld, *sum = a->sum + r * ATTN_LANES;
+    float *s = a->s + r * KV_BLOCK, *sum = a->sum + r * ATTN_LANES;
     const int first = a->first[r], n = a->n[r];
     const struct v16 zero = v16_set1(0.0f);
     if (first >= n) {

@@ -23,28 +23,46 @@ static GALLEY_INLINE struct v16 kv_from(const char *p, const enum kv_type type)
     }
 }
 
-/* type is a constant at every call. */
+/* type, here and below, is a constant at every call.  n values side by side, all times a scale. */
+static GALLEY_INLINE void kv_run(float *dst, const char *src, const enum kv_type type, size_t n,
+                                 struct v16 scale)
+{
+    const size_t width = kv_width(type), whole = n & ~(size_t)15;
+    for (size_t i = 0; i < whole; i += 16) {
+        const struct v16 x = kv_from(src + i * width, type);
+        v16_store(dst + i, type == KV_Q8 ? v16_mul(x, scale) : x);
+    }
+    if (whole < n) {
+        char tail[64] = { 0 };
+        memcpy(tail, src + whole * width, (n - whole) * width);
+        const struct v16 x = kv_from(tail, type);
+        v16_store(dst + whole, type == KV_Q8 ? v16_mul(x, scale) : x);
+    }
+}
+
+/* Rows of KV_BLOCK keys, a scale for each column. */
+static inline void kv_columns_q8(const struct kv_widen *w)
+{
+    const struct v16 s0 = v16_load(w->column_scale), s1 = v16_load(w->column_scale + 16);
+    const char *src = w->src;
+    float *dst = w->dst;
+    for (int r = 0; r < w->rows; r++, src += KV_BLOCK, dst += w->dst_ld) {
+        v16_store(dst, v16_mul(v16_from_i8(src), s0));
+        v16_store(dst + 16, v16_mul(v16_from_i8(src + 16), s1));
+    }
+}
+
 static GALLEY_INLINE void kv_rows(const struct kv_widen *w, const enum kv_type type)
 {
     const size_t n = (size_t)w->n, width = kv_width(type);
+    if (type != KV_Q8 && w->dst_ld == n) {
+        kv_run(w->dst, w->src, type, n * (size_t)w->rows, v16_set1(1.0f));
+        return;
+    }
     const char *src = w->src;
-    for (int r = 0; r < w->rows; r++, src += n * width) {
-        float *dst = w->dst + (size_t)r * w->dst_ld;
-        const float row_scale = type == KV_Q8 && w->row_scale ? w->row_scale[r] : 0.0f;
-        for (size_t i = 0; i < n; i += 16) {
-            char tail[64] = { 0 };
-            const char *from = src + i * width;
-            if (n - i < 16) {
-                memcpy(tail, from, (n - i) * width);
-                from = tail;
-            }
-            struct v16 x = kv_from(from, type);
-            if (type == KV_Q8) {
-                x = v16_mul(x, w->row_scale ? v16_set1(row_scale)
-                                            : v16_load_n(w->column_scale + i, n - i));
-            }
-            v16_store(dst + i, x);
-        }
+    for (size_t r = 0; r < (size_t)w->rows; r++, src += n * width) {
+        kv_run(w->dst + r * w->dst_ld, src, type, n,
+               v16_set1(type == KV_Q8 ? w->row_scale[r] : 1.0f));
     }
 }
 
@@ -61,7 +79,11 @@ static inline void kv_widen_body(const struct kv_widen *w)
         kv_rows(w, KV_BF16);
         break;
     case KV_Q8:
-        kv_rows(w, KV_Q8);
+        if (w->row_scale) {
+            kv_rows(w, KV_Q8);
+        } else {
+            kv_columns_q8(w);
+        }
         break;
     default:
         kv_rows(w, KV_FP8);

@@ -22,6 +22,14 @@
 #define GALLEY_UNROLL
 #endif
 
+/* The compiler forgets what it knew of an integer variable: addresses made of it before are not
+ * kept in registers until they are needed again. */
+#if defined(__GNUC__)
+#define GALLEY_FORGET(x) __asm__("" : "+r"(x))
+#else
+#define GALLEY_FORGET(x) ((void)(x))
+#endif
+
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 #endif

@@ -51,8 +51,8 @@ static void fill_cache(struct device *d, struct attn_paged_args *a, int32_t *tab
 {
     const size_t width = (size_t)a->n_kv_head * (size_t)a->head_dim;
     const size_t bytes = kv_array_block_bytes(a->kv_type, a->n_kv_head, a->head_dim);
-    void *k = need(mem_aligned((size_t)n_blocks * bytes));
-    void *v = need(mem_aligned((size_t)n_blocks * bytes));
+    void *k = need(d->ops->alloc(d, (size_t)n_blocks * bytes));
+    void *v = need(d->ops->alloc(d, (size_t)n_blocks * bytes));
     float *from = noise(KV_BLOCK * width);
     int32_t slot[KV_BLOCK];
     for (int b = 0; b < n_blocks; b++) {
@@ -113,8 +113,8 @@ static void bench_paged_case(struct device *d, const struct paged_case *p, enum 
            p->n_head, p->n_kv_head, p->head_dim, 1e6 * t, 4e-9 * keys * (double)width / t,
            1e-9 * bytes / t);
     fflush(stdout);
-    mem_free((void *)b.a.k_cache);
-    mem_free((void *)b.a.v_cache);
+    d->ops->free(d, (void *)b.a.k_cache);
+    d->ops->free(d, (void *)b.a.v_cache);
     mem_free(table);
     mem_free(seq);
     mem_free(n_keys);
