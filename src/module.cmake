@@ -4,7 +4,7 @@ galley_module(galley_core LAYER 7 SOURCES ${galley_sources} DEPS base engine doc
 # The installed library: everything below galley.h in one shared object.
 add_library(libgalley SHARED ${galley_sources})
 set_target_properties(libgalley PROPERTIES OUTPUT_NAME galley VERSION ${PROJECT_VERSION}
-                      SOVERSION ${PROJECT_VERSION_MAJOR})
+                      SOVERSION ${PROJECT_VERSION_MAJOR} C_VISIBILITY_PRESET hidden)
 target_link_libraries(libgalley PRIVATE base engine document)
 target_link_options(libgalley PRIVATE -Wl,--exclude-libs,ALL)
 install(TARGETS libgalley LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
