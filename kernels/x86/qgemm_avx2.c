@@ -199,8 +199,9 @@ void qgemm_tile_avx2(const struct qgemm_tile *t)
     struct span s = { .p = t->panel, .shift = qgemm_shift(t->type) };
     for (int u = 0, k = 0; k < t->n_in; u++, k += QGEMM_K) {
         s.n = (t->n_in - k < QGEMM_K ? t->n_in - k : QGEMM_K) / block;
-        unpack(t->panel, unit, t->type, s.n);
-        unit += qgemm_unit_bytes(t->type, s.n);
+        const size_t bytes = qgemm_unit_bytes(t->type, s.n);
+        unpack(t->panel, unit, t->type, s.n, bytes);
+        unit += bytes;
         const size_t at = (size_t)u * (size_t)t->x->rows + (size_t)t->row0;
         for (int row = 0; row < t->rows; row += ROWS_MAX) {
             const int rows = t->rows - row < ROWS_MAX ? t->rows - row : ROWS_MAX;

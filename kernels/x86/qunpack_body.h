@@ -6,15 +6,14 @@
 #include "kernels/qgemm.h"
 #include "src/base/compiler.h"
 
-#define WORD_BYTES    (4 * QGEMM_NR)
-#define WORD(p, i)    b64_load((p) + (i)*WORD_BYTES + 64 * h)
-#define CODE(g)       (panel->bytes + (g)*WORD_BYTES + 64 * h)
-#define HALF_BYTES    (2 * QGEMM_NR)
-#define LOW           b64_set1(0x0f0f0f0fu)
-#define HALVES        for (int h = 0; h < 2; h++)
-#define HALVES_AT(p)  ((p) + 32 * h)
-#define FLOATS_AT(p)  ((p) + 16 * h)
-#define PREFETCH_NEXT 8192 /* bytes ahead; measured in x86/qgemm_avx512.c */
+#define WORD_BYTES   (4 * QGEMM_NR)
+#define WORD(p, i)   b64_load((p) + (i)*WORD_BYTES + 64 * h)
+#define CODE(g)      (panel->bytes + (g)*WORD_BYTES + 64 * h)
+#define HALF_BYTES   (2 * QGEMM_NR)
+#define LOW          b64_set1(0x0f0f0f0fu)
+#define HALVES       for (int h = 0; h < 2; h++)
+#define HALVES_AT(p) ((p) + 32 * h)
+#define FLOATS_AT(p) ((p) + 16 * h)
 
 static const uint8_t iq4_biased[16] = { 1,   24,  45,  63,  79,  93,  106, 118,
                                         129, 141, 153, 166, 181, 197, 217, 241 };
@@ -24,7 +23,7 @@ static const uint8_t mxfp4_biased[16] = { 128, 129, 130, 131, 132, 134, 136, 140
 /* n blocks of 32: the word w of a block has the groups w and w + 4.  fifth NULL: four-bit codes;
  * table NULL: codes are values. */
 static GALLEY_INLINE void nibbles_block(struct qgemm_panel *panel, const uint8_t *p, int n,
-                                        const uint8_t *fifth, const uint8_t *table)
+                                        const uint8_t *fifth, const uint8_t *table, size_t ahead)
 {
     const struct b64 low = LOW, bit = b64_set1(0x10101010u), t = table ? b64_table(table) : low;
     for (int b = 0; b < n; b++, p += 4 * WORD_BYTES) {
@@ -33,7 +32,7 @@ static GALLEY_INLINE void nibbles_block(struct qgemm_panel *panel, const uint8_t
             const struct b64 five = fifth ? WORD(fifth, b) : low;
             GALLEY_UNROLL
             for (int w = 0; w < 4; w++) {
-                GALLEY_PREFETCH(p + w * WORD_BYTES + 64 * h + PREFETCH_NEXT);
+                GALLEY_PREFETCH(p + w * WORD_BYTES + 64 * h + ahead);
                 const struct b64 v = WORD(p, w);
                 struct b64 a = b64_and(v, low), c = b64_and(b64_right(v, 4), low);
                 if (table) {
@@ -53,7 +52,7 @@ static GALLEY_INLINE void nibbles_block(struct qgemm_panel *panel, const uint8_t
 
 /* Q4_K, Q5_K: the word 8 c + w has the groups 16 c + w and 16 c + 8 + w. */
 static GALLEY_INLINE void nibbles_k(struct qgemm_panel *panel, const uint8_t *p,
-                                    const uint8_t *fifth)
+                                    const uint8_t *fifth, size_t ahead)
 {
     const struct b64 low = LOW, bit = b64_set1(0x10101010u);
     for (int w = 0; w < 8; w++) {
@@ -62,7 +61,7 @@ static GALLEY_INLINE void nibbles_k(struct qgemm_panel *panel, const uint8_t *p,
             const struct b64 five = fifth ? WORD(fifth, w) : low;
             GALLEY_UNROLL
             for (int c = 0; c < 4; c++) {
-                GALLEY_PREFETCH(p + (8 * c + w) * WORD_BYTES + 64 * h + PREFETCH_NEXT);
+                GALLEY_PREFETCH(p + (8 * c + w) * WORD_BYTES + 64 * h + ahead);
                 const struct b64 v = WORD(p, 8 * c + w);
                 struct b64 a = b64_and(v, low), d = b64_and(b64_right(v, 4), low);
                 if (fifth) {
@@ -78,7 +77,7 @@ static GALLEY_INLINE void nibbles_k(struct qgemm_panel *panel, const uint8_t *p,
 
 /* Q6_K: of half k, the low words w and 8 + w have the groups w, 16 + w and 8 + w, 24 + w; the
  * high word w has two bits of each. */
-static GALLEY_INLINE void codes_six(struct qgemm_panel *panel, const uint8_t *p)
+static GALLEY_INLINE void codes_six(struct qgemm_panel *panel, const uint8_t *p, size_t ahead)
 {
     const struct b64 low = LOW, two = b64_set1(0x30303030u);
     const uint8_t *high = p + 32 * WORD_BYTES;
@@ -86,9 +85,9 @@ static GALLEY_INLINE void codes_six(struct qgemm_panel *panel, const uint8_t *p)
         const int k = i / 8, w = i % 8;
         HALVES
         {
-            GALLEY_PREFETCH(p + 2 * i * WORD_BYTES + 128 * h + PREFETCH_NEXT);
-            GALLEY_PREFETCH(p + 2 * i * WORD_BYTES + 128 * h + 64 + PREFETCH_NEXT);
-            GALLEY_PREFETCH(high + i * WORD_BYTES + 64 * h + PREFETCH_NEXT);
+            GALLEY_PREFETCH(p + 2 * i * WORD_BYTES + 128 * h + ahead);
+            GALLEY_PREFETCH(p + 2 * i * WORD_BYTES + 128 * h + 64 + ahead);
+            GALLEY_PREFETCH(high + i * WORD_BYTES + 64 * h + ahead);
             const struct b64 q = WORD(high, i);
             const struct b64 a = WORD(p, 16 * k + w), b = WORD(p, 16 * k + 8 + w);
             const int g = 32 * k + w;
@@ -104,14 +103,14 @@ static GALLEY_INLINE void codes_six(struct qgemm_panel *panel, const uint8_t *p)
 /* Q2_K, Q3_K: of half k, the word w has two bits of the groups w, 8 + w, 16 + w and 24 + w; third
  * (NULL: none) has the third bits of all eight. */
 static GALLEY_INLINE void codes_two(struct qgemm_panel *panel, const uint8_t *p,
-                                    const uint8_t *third)
+                                    const uint8_t *third, size_t ahead)
 {
     const struct b64 two = b64_set1(0x03030303u), bit = b64_set1(0x04040404u);
     for (int i = 0; i < 16; i++) {
         const int k = i / 8, w = i % 8;
         HALVES
         {
-            GALLEY_PREFETCH(p + i * WORD_BYTES + 64 * h + PREFETCH_NEXT);
+            GALLEY_PREFETCH(p + i * WORD_BYTES + 64 * h + ahead);
             const struct b64 q = WORD(p, i), t = third ? b64_right(WORD(third, w), 4 * k) : two;
             GALLEY_UNROLL
             for (int g = 0; g < 4; g++) {
@@ -217,41 +216,41 @@ static GALLEY_INLINE void halves(float (*to)[QGEMM_NR], const uint8_t *p, int n)
     }
 }
 
-static void unpack_k(struct qgemm_panel *panel, const uint8_t *u, enum dtype t)
+static void unpack_k(struct qgemm_panel *panel, const uint8_t *u, enum dtype t, size_t ahead)
 {
     const uint8_t *d;
     bool min = false;
     switch (t) {
     case DTYPE_Q2_K:
-        codes_two(panel, u, NULL);
+        codes_two(panel, u, NULL, ahead);
         scales_four_min(panel, u + 16 * WORD_BYTES);
         d = u + 20 * WORD_BYTES;
         min = true;
         break;
     case DTYPE_Q3_K:
-        codes_two(panel, u, u + 16 * WORD_BYTES);
+        codes_two(panel, u, u + 16 * WORD_BYTES, ahead);
         scales_q3(panel, u + 24 * WORD_BYTES);
         d = u + 27 * WORD_BYTES;
         break;
     case DTYPE_Q4_K:
-        nibbles_k(panel, u, NULL);
+        nibbles_k(panel, u, NULL, ahead);
         scales_six_min(panel, u + 32 * WORD_BYTES);
         d = u + 35 * WORD_BYTES;
         min = true;
         break;
     case DTYPE_Q5_K:
-        nibbles_k(panel, u, u + 32 * WORD_BYTES);
+        nibbles_k(panel, u, u + 32 * WORD_BYTES, ahead);
         scales_six_min(panel, u + 40 * WORD_BYTES);
         d = u + 43 * WORD_BYTES;
         min = true;
         break;
     case DTYPE_Q6_K:
-        codes_six(panel, u);
+        codes_six(panel, u, ahead);
         scales_signed(panel, u + 48 * WORD_BYTES);
         d = u + 52 * WORD_BYTES;
         break;
     default:
-        nibbles_block(panel, u, 8, NULL, iq4_biased);
+        nibbles_block(panel, u, 8, NULL, iq4_biased, ahead);
         scales_xs(panel, u + 32 * WORD_BYTES);
         d = u + 33 * WORD_BYTES + HALF_BYTES;
         break;
@@ -262,31 +261,32 @@ static void unpack_k(struct qgemm_panel *panel, const uint8_t *u, enum dtype t)
     }
 }
 
-static void unpack_block(struct qgemm_panel *panel, const uint8_t *u, enum dtype t, int n)
+static void unpack_block(struct qgemm_panel *panel, const uint8_t *u, enum dtype t, int n,
+                         size_t ahead)
 {
     const uint8_t *d = u + 4 * n * WORD_BYTES;
     switch (t) {
     case DTYPE_Q4_0:
     case DTYPE_Q4_1:
-        nibbles_block(panel, u, n, NULL, NULL);
+        nibbles_block(panel, u, n, NULL, NULL, ahead);
         break;
     case DTYPE_Q5_0:
     case DTYPE_Q5_1:
-        nibbles_block(panel, u, n, d, NULL);
+        nibbles_block(panel, u, n, d, NULL, ahead);
         d += n * WORD_BYTES;
         break;
     case DTYPE_Q8_0:
         for (int i = 0; i < n * 16; i++) {
-            GALLEY_PREFETCH(u + 64 * i + PREFETCH_NEXT);
+            GALLEY_PREFETCH(u + 64 * i + ahead);
         }
         panel->code = u;
         d += 4 * n * WORD_BYTES;
         break;
     case DTYPE_IQ4_NL:
-        nibbles_block(panel, u, n, NULL, iq4_biased);
+        nibbles_block(panel, u, n, NULL, iq4_biased, ahead);
         break;
     default:
-        nibbles_block(panel, u, n, NULL, mxfp4_biased);
+        nibbles_block(panel, u, n, NULL, mxfp4_biased, ahead);
         for (int b = 0; b < n; b++) {
             HALVES
             {
@@ -301,13 +301,13 @@ static void unpack_block(struct qgemm_panel *panel, const uint8_t *u, enum dtype
     }
 }
 
-/* n: blocks in the unit. */
-static void unpack(struct qgemm_panel *panel, const uint8_t *u, enum dtype t, int n)
+/* n: blocks in the unit; ahead: bytes from it to what should be near by then. */
+static void unpack(struct qgemm_panel *panel, const uint8_t *u, enum dtype t, int n, size_t ahead)
 {
     panel->code = panel->bytes;
     if (dtype_info(t)->block == QGEMM_K) {
-        unpack_k(panel, u, t);
+        unpack_k(panel, u, t, ahead);
     } else {
-        unpack_block(panel, u, t, n);
+        unpack_block(panel, u, t, n, ahead);
     }
 }
