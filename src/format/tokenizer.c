@@ -269,35 +269,13 @@ static enum galley_status cut_added(struct encoder *e, const struct tok_trie *tr
 }
 
 /* The text as `chars` tokenizers see it: U+2581 for spaces, and one before it where due. */
-static enum galley_status escape_spaces(struct encoder *e, const char *s, size_t n, char **out,
-                                        size_t *out_n)
+static enum galley_status escape(const struct encoder *e, const char *s, size_t n, char **out,
+                                 size_t *out_n)
 {
-    const enum tok_prefix prefix = e->t->prefix;
-    size_t n_spaces = 0;
-    for (size_t i = 0; i < n; i++) {
-        n_spaces += s[i] == ' ';
-    }
-    char *to = mem_array(n + 2 * n_spaces + 4, 1);
-    if (!to) {
-        return galley_err_set(e->err, GALLEY_ENOMEM, "no memory to normalise %zu bytes of text", n);
-    }
-    *out = to;
-    if (prefix == TOK_PREFIX_PIECES || (prefix == TOK_PREFIX_FIRST && s == e->text && s[0] != ' ' &&
-                                        (n < 3 || memcmp(s, TOK_SPACE, 3) != 0))) {
-        memcpy(to, TOK_SPACE, 3);
-        to += 3;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (s[i] == ' ') {
-            memcpy(to, TOK_SPACE, 3);
-            to += 3;
-        } else {
-            *to++ = s[i];
-        }
-    }
-    *to = '\0';
-    *out_n = (size_t)(to - *out);
-    return GALLEY_OK;
+    const bool spaced = s[0] == ' ' || (n >= 3 && memcmp(s, TOK_SPACE, 3) == 0);
+    const bool prefix = e->t->prefix == TOK_PREFIX_PIECES ||
+                        (e->t->prefix == TOK_PREFIX_FIRST && s == e->text && !spaced);
+    return tok_escape(s, n, prefix, out, out_n, e->err);
 }
 
 static enum galley_status encode_raw(struct encoder *e, const char *s, size_t n)
@@ -307,7 +285,7 @@ static enum galley_status encode_raw(struct encoder *e, const char *s, size_t n)
     size_t changed_n = 0;
     enum galley_status rc = GALLEY_OK;
     if (e->t->chars) {
-        rc = escape_spaces(e, s, n, &changed, &changed_n);
+        rc = escape(e, s, n, &changed, &changed_n);
     } else if (e->t->nfc) {
         rc = tok_nfc(s, n, &changed, &changed_n, e->err);
     }

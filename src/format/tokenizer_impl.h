@@ -133,6 +133,10 @@ void tok_split_free(struct tokenizer *t);
 GALLEY_MUST_USE enum galley_status tok_nfc(const char *s, size_t n, char **out, size_t *out_n,
                                            struct galley_err *err);
 
+/* Spaces become U+2581, and one is put in front with `prefix`; *out is the caller's. */
+GALLEY_MUST_USE enum galley_status tok_escape(const char *s, size_t n, bool prefix, char **out,
+                                              size_t *out_n, struct galley_err *err);
+
 /* tokenizer_bpe.c: one word to ids.  Scratch memory grows and is kept between words. */
 struct tok_bpe {
     struct bpe_symbol *symbols;

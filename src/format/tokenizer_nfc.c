@@ -1,4 +1,4 @@
-/* tokenizer_nfc.c - Unicode normalisation form C.
+/* tokenizer_nfc.c - Unicode normalisation form C, and spaces as U+2581.
  *
  * utf8proc decomposes and composes; the canonical ordering between the two is done here,
  * because utf8proc's own exchanges neighbours one by one and a text of many combining marks
@@ -114,5 +114,35 @@ enum galley_status tok_nfc(const char *s, size_t n, char **out, size_t *out_n,
     mem_free(cp);
     *out = text;
     *out_n = used;
+    return GALLEY_OK;
+}
+
+enum galley_status tok_escape(const char *s, size_t n, bool prefix, char **out, size_t *out_n,
+                              struct galley_err *err)
+{
+    size_t n_spaces = prefix;
+    for (size_t i = 0; i < n; i++) {
+        n_spaces += s[i] == ' ';
+    }
+    *out_n = 0;
+    *out = mem_array(n + 3 * n_spaces + 1, 1);
+    if (!*out) {
+        return galley_err_set(err, GALLEY_ENOMEM, "no memory to normalise %zu bytes of text", n);
+    }
+    char *to = *out;
+    if (prefix) {
+        memcpy(to, TOK_SPACE, 3);
+        to += 3;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] == ' ') {
+            memcpy(to, TOK_SPACE, 3);
+            to += 3;
+        } else {
+            *to++ = s[i];
+        }
+    }
+    *to = '\0';
+    *out_n = (size_t)(to - *out);
     return GALLEY_OK;
 }

@@ -1,148 +1,25 @@
 /* tokenizer_open.c - from tokenizer.json to the tokenizer's tables.
  *
  * What would change ids and is not implemented is refused by name.  "truncation" and "padding"
- * are ignored: they are a caller's settings that some files carry along.  The post-processor
- * may be ByteLevel only (it moves offsets, never ids). */
+ * are ignored: they are a caller's settings that some files carry along.  tokenizer_stages.c reads
+ * what surrounds the model. */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "src/base/json.h"
 #include "src/base/mem.h"
 #include "src/base/utf8.h"
-#include "src/format/tokenizer_impl.h"
+#include "src/format/tokenizer_json.h"
 
-struct source {
-    const char *where;
-    const cJSON *model, *vocab, *merges, *added;
-    struct galley_err *err;
-};
-
-static const cJSON *item(const cJSON *obj, const char *key)
-{
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(obj, key);
-    return v && !cJSON_IsNull(v) ? v : NULL;
-}
-
-static const char *type_of(const cJSON *obj)
-{
-    const cJSON *v = item(obj, "type");
-    return cJSON_IsString(v) ? v->valuestring : "(no type)";
-}
-
-static enum galley_status refuse(const struct source *src, const char *what, const char *name)
-{
-    return galley_err_set(src->err, GALLEY_EUNSUP, "%s: %s \"%s\" is not supported", src->where,
-                          what, name);
-}
-
-static enum galley_status no_memory(const struct source *src, size_t n, const char *what)
+static enum galley_status no_memory(const struct tok_source *src, size_t n, const char *what)
 {
     return galley_err_set(src->err, GALLEY_ENOMEM, "%s: no memory for %zu %s", src->where, n, what);
 }
 
-static enum galley_status flag(const struct source *src, const cJSON *obj, const char *key,
-                               bool fallback, bool *out)
-{
-    *out = fallback;
-    return json_get_bool(obj, src->where, key, false, out, src->err);
-}
-
-/* Settings that must be false or empty, else they are refused by name. */
-static enum galley_status must_be_off(const struct source *src, const cJSON *obj, const char *key)
-{
-    const cJSON *v = item(obj, key);
-    if (!v || cJSON_IsFalse(v) || (cJSON_IsString(v) && v->valuestring[0] == '\0') ||
-        (cJSON_IsNumber(v) && v->valuedouble == 0)) {
-        return GALLEY_OK;
-    }
-    return refuse(src, "setting", key);
-}
-
-/* ---- normalizer, pre-tokenizer, decoder, post-processor ---- */
-
-static enum galley_status read_normalizer(struct tokenizer *t, const struct source *src,
-                                          const cJSON *obj)
-{
-    if (!obj) {
-        return GALLEY_OK;
-    }
-    t->nfc = strcmp(type_of(obj), "NFC") == 0;
-    return t->nfc ? GALLEY_OK : refuse(src, "normalizer", type_of(obj));
-}
-
-static enum galley_status read_byte_level(const struct source *src, const cJSON *obj,
-                                          bool *use_regex)
-{
-    if (strcmp(type_of(obj), "ByteLevel") != 0) {
-        return refuse(src, "pre-tokenizer", type_of(obj));
-    }
-    const enum galley_status rc = must_be_off(src, obj, "add_prefix_space");
-    return rc ? rc : flag(src, obj, "use_regex", true, use_regex);
-}
-
-static enum galley_status read_split(const struct source *src, const cJSON *obj,
-                                     const char **pattern)
-{
-    if (strcmp(type_of(obj), "Split") != 0) {
-        return refuse(src, "pre-tokenizer", type_of(obj));
-    }
-    const char *behavior = "(none)";
-    enum galley_status rc = json_get_string(obj, src->where, "behavior", true, &behavior, src->err);
-    if (!rc && strcmp(behavior, "Isolated") != 0) {
-        rc = refuse(src, "split behavior", behavior);
-    }
-    rc = rc ? rc : must_be_off(src, obj, "invert");
-    if (rc) {
-        return rc;
-    }
-    const cJSON *regex = item(item(obj, "pattern"), "Regex");
-    if (!cJSON_IsString(regex)) {
-        return refuse(src, "split pattern other than", "Regex");
-    }
-    *pattern = regex->valuestring;
-    return GALLEY_OK;
-}
-
-/* Either ByteLevel alone, or a Sequence of Split and a ByteLevel that does not split. */
-static enum galley_status read_pre_tokenizer(struct tokenizer *t, const struct source *src,
-                                             const cJSON *obj)
-{
-    const char *pattern = NULL;
-    const cJSON *byte_level = obj;
-    enum galley_status rc = GALLEY_OK;
-    if (strcmp(type_of(obj), "Sequence") == 0) {
-        const cJSON *list = item(obj, "pretokenizers");
-        const int n = cJSON_GetArraySize(list);
-        if (!cJSON_IsArray(list) || n < 1 || n > 2) {
-            return refuse(src, "pre-tokenizer", "Sequence of other than one or two parts");
-        }
-        byte_level = cJSON_GetArrayItem(list, n - 1);
-        rc = n == 2 ? read_split(src, cJSON_GetArrayItem(list, 0), &pattern) : GALLEY_OK;
-    }
-    bool use_regex = false;
-    rc = rc ? rc : read_byte_level(src, byte_level, &use_regex);
-    if (!rc && use_regex && pattern) {
-        return refuse(src, "pre-tokenizer", "ByteLevel with use_regex after Split");
-    }
-    pattern = use_regex ? TOK_GPT2_PATTERN : pattern;
-    return rc || !pattern ? rc : tok_split_compile(t, src->where, pattern, src->err);
-}
-
-static enum galley_status read_ends(const struct source *src, const cJSON *decoder,
-                                    const cJSON *post)
-{
-    if (strcmp(type_of(decoder), "ByteLevel") != 0) {
-        return refuse(src, "decoder", type_of(decoder));
-    }
-    if (post && strcmp(type_of(post), "ByteLevel") != 0) {
-        return refuse(src, "post-processor", type_of(post));
-    }
-    return GALLEY_OK;
-}
-
 /* ---- strings and ids ---- */
 
-static enum galley_status check_id(const struct source *src, const cJSON *v, const char *name,
+static enum galley_status check_id(const struct tok_source *src, const cJSON *v, const char *name,
                                    int32_t *id)
 {
     if (!cJSON_IsNumber(v) || !(v->valuedouble >= 0 && v->valuedouble < TOK_VOCAB_MAX) ||
@@ -156,12 +33,13 @@ static enum galley_status check_id(const struct source *src, const cJSON *v, con
 
 static const char *content_of(const cJSON *added)
 {
-    const cJSON *v = item(added, "content");
+    const cJSON *v = tok_json_item(added, "content");
     return cJSON_IsString(v) ? v->valuestring : "";
 }
 
 /* First pass: the highest id, and room for all strings. */
-static enum galley_status measure(struct tokenizer *t, const struct source *src, size_t *n_strings)
+static enum galley_status measure(struct tokenizer *t, const struct tok_source *src,
+                                  size_t *n_strings)
 {
     int32_t id = 0;
     size_t n = 0, bytes = 0;
@@ -178,7 +56,7 @@ static enum galley_status measure(struct tokenizer *t, const struct source *src,
     }
     cJSON_ArrayForEach(v, src->added)
     {
-        const enum galley_status rc = check_id(src, item(v, "id"), content_of(v), &id);
+        const enum galley_status rc = check_id(src, tok_json_item(v, "id"), content_of(v), &id);
         if (rc) {
             return rc;
         }
@@ -191,7 +69,7 @@ static enum galley_status measure(struct tokenizer *t, const struct source *src,
     return GALLEY_OK;
 }
 
-static enum galley_status reserve(struct tokenizer *t, const struct source *src)
+static enum galley_status reserve(struct tokenizer *t, const struct tok_source *src)
 {
     size_t n_strings = 0;
     const enum galley_status rc = measure(t, src, &n_strings);
@@ -199,7 +77,7 @@ static enum galley_status reserve(struct tokenizer *t, const struct source *src)
 }
 
 /* Second pass: gives `id` its string.  The same string at the same id again only adds flags. */
-static enum galley_status put(struct tokenizer *t, const struct source *src, const char *s,
+static enum galley_status put(struct tokenizer *t, const struct tok_source *src, const char *s,
                               int32_t id, unsigned flags)
 {
     const size_t n = strlen(s);
@@ -219,7 +97,36 @@ static enum galley_status put(struct tokenizer *t, const struct source *src, con
     return GALLEY_OK;
 }
 
-static enum galley_status read_vocab(struct tokenizer *t, const struct source *src)
+/* With `chars`: "<0x41>" and its like stand for bytes, if the model says so. */
+static void find_byte_tokens(struct tokenizer *t)
+{
+    for (unsigned b = 0; b < 256; b++) {
+        char name[8];
+        snprintf(name, sizeof(name), "<0x%02X>", b);
+        t->byte_id[b] = tok_find(t, name, 6);
+        if (t->byte_id[b] >= 0) {
+            t->entries[t->byte_id[b]].flags |= TOK_BYTE;
+        }
+    }
+}
+
+static enum galley_status read_unknown(struct tokenizer *t, const struct tok_source *src)
+{
+    const char *name = NULL;
+    enum galley_status rc =
+        json_get_string(src->model, src->where, "unk_token", false, &name, src->err);
+    if (rc || !name) {
+        return rc;
+    }
+    t->unk = tok_find(t, name, strlen(name));
+    if (t->unk < 0) {
+        return galley_err_set(src->err, GALLEY_EINPUT,
+                              "%s: the vocabulary lacks unk_token \"%.40s\"", src->where, name);
+    }
+    return GALLEY_OK;
+}
+
+static enum galley_status read_vocab(struct tokenizer *t, const struct tok_source *src)
 {
     const cJSON *v;
     cJSON_ArrayForEach(v, src->vocab)
@@ -233,13 +140,26 @@ static enum galley_status read_vocab(struct tokenizer *t, const struct source *s
             return rc;
         }
     }
-    return tok_find_bytes(t, src->where, src->err);
+    enum galley_status rc = read_unknown(t, src);
+    if (!rc && t->chars) {
+        find_byte_tokens(t);
+        return GALLEY_OK;
+    }
+    rc = rc ? rc : tok_find_bytes(t, src->where, src->err);
+    for (int b = 0; b < 256 && !rc && t->unk >= 0; b++) {
+        if (t->byte_id[b] < 0 && t->fuse_unk) {
+            rc = tok_json_refuse(src, "bytes without a token and", "fuse_unk");
+        } else if (t->byte_id[b] < 0) {
+            t->byte_id[b] = t->unk;
+        }
+    }
+    return rc;
 }
 
 /* ---- added tokens ---- */
 
-static enum galley_status added_flags(const struct source *src, const cJSON *obj, unsigned *flags,
-                                      bool *normalized)
+static enum galley_status added_flags(const struct tok_source *src, const cJSON *obj,
+                                      unsigned *flags, bool *normalized)
 {
     static const struct {
         const char *key;
@@ -251,16 +171,16 @@ static enum galley_status added_flags(const struct source *src, const cJSON *obj
     *flags = TOK_ADDED;
     for (size_t i = 0; i < COUNT(keys); i++) {
         bool on;
-        const enum galley_status rc = flag(src, obj, keys[i].key, false, &on);
+        const enum galley_status rc = tok_json_flag(src, obj, keys[i].key, false, &on);
         if (rc) {
             return rc;
         }
         *flags |= on ? keys[i].bit : 0;
     }
-    return flag(src, obj, "normalized", !(*flags & TOK_SPECIAL), normalized);
+    return tok_json_flag(src, obj, "normalized", !(*flags & TOK_SPECIAL), normalized);
 }
 
-static enum galley_status read_added_one(struct tokenizer *t, const struct source *src,
+static enum galley_status read_added_one(struct tokenizer *t, const struct tok_source *src,
                                          const cJSON *obj)
 {
     const char *s = content_of(obj);
@@ -272,23 +192,31 @@ static enum galley_status read_added_one(struct tokenizer *t, const struct sourc
     }
     unsigned flags;
     bool normalized;
-    const int32_t id = (int32_t)item(obj, "id")->valuedouble; /* measure() has checked it */
+    const int32_t id =
+        (int32_t)tok_json_item(obj, "id")->valuedouble; /* measure() has checked it */
     enum galley_status rc = added_flags(src, obj, &flags, &normalized);
     rc = rc ? rc : put(t, src, s, id, flags);
     if (rc || !normalized) {
         return rc ? rc : tok_trie_add(&t->raw, s, n, id, src->err);
     }
-    char *nfc = NULL;
-    size_t nfc_n = 0;
-    if (t->nfc) {
-        rc = tok_nfc(s, n, &nfc, &nfc_n, src->err);
+    if (t->prefix != TOK_PREFIX_NONE) {
+        return tok_json_refuse(src, "normalized added token beside a space put in front", s);
     }
-    rc = rc ? rc : tok_trie_add(&t->normalized, nfc ? nfc : s, nfc ? nfc_n : n, id, src->err);
-    mem_free(nfc);
+    char *changed = NULL;
+    size_t changed_n = 0;
+    if (t->chars) {
+        rc = tok_escape(s, n, false, &changed, &changed_n, src->err);
+    } else if (t->nfc) {
+        rc = tok_nfc(s, n, &changed, &changed_n, src->err);
+    }
+    rc = rc ? rc
+            : tok_trie_add(&t->normalized, changed ? changed : s, changed ? changed_n : n, id,
+                           src->err);
+    mem_free(changed);
     return rc;
 }
 
-static enum galley_status read_added(struct tokenizer *t, const struct source *src)
+static enum galley_status read_added(struct tokenizer *t, const struct tok_source *src)
 {
     const cJSON *v;
     cJSON_ArrayForEach(v, src->added)
@@ -327,8 +255,8 @@ static bool merge_halves(const cJSON *v, const char *half[2], size_t n[2])
     return n[0] > 0 && n[1] > 0;
 }
 
-static enum galley_status read_merge(struct tokenizer *t, const struct source *src, const cJSON *v,
-                                     int32_t rank, struct buf *joined)
+static enum galley_status read_merge(struct tokenizer *t, const struct tok_source *src,
+                                     const cJSON *v, int32_t rank, struct buf *joined)
 {
     const char *half[2];
     size_t n[2];
@@ -355,7 +283,7 @@ static enum galley_status read_merge(struct tokenizer *t, const struct source *s
     return GALLEY_OK;
 }
 
-static enum galley_status read_merges(struct tokenizer *t, const struct source *src)
+static enum galley_status read_merges(struct tokenizer *t, const struct tok_source *src)
 {
     const int n = cJSON_GetArraySize(src->merges);
     if (n == 0) {
@@ -386,23 +314,23 @@ static enum galley_status read_merges(struct tokenizer *t, const struct source *
 
 /* ---- the whole file ---- */
 
-static enum galley_status find_model(struct source *src, const cJSON *root)
+static enum galley_status find_model(struct tok_source *src, const cJSON *root)
 {
-    static const char *const off[] = { "dropout", "continuing_subword_prefix", "end_of_word_suffix",
-                                       "byte_fallback" };
-    src->model = item(root, "model");
-    if (strcmp(type_of(src->model), "BPE") != 0) {
-        return refuse(src, "model", type_of(src->model));
+    static const char *const off[] = { "dropout", "continuing_subword_prefix",
+                                       "end_of_word_suffix" };
+    src->model = tok_json_item(root, "model");
+    if (strcmp(tok_json_type(src->model), "BPE") != 0) {
+        return tok_json_refuse(src, "model", tok_json_type(src->model));
     }
     for (size_t i = 0; i < COUNT(off); i++) {
-        const enum galley_status rc = must_be_off(src, src->model, off[i]);
+        const enum galley_status rc = tok_json_off(src, src->model, off[i]);
         if (rc) {
             return rc;
         }
     }
-    src->vocab = item(src->model, "vocab");
-    src->merges = item(src->model, "merges");
-    src->added = item(root, "added_tokens");
+    src->vocab = tok_json_item(src->model, "vocab");
+    src->merges = tok_json_item(src->model, "merges");
+    src->added = tok_json_item(root, "added_tokens");
     if (!cJSON_IsObject(src->vocab) || !cJSON_IsArray(src->merges) ||
         (src->added && !cJSON_IsArray(src->added))) {
         return galley_err_set(src->err, GALLEY_EINPUT,
@@ -412,17 +340,17 @@ static enum galley_status find_model(struct source *src, const cJSON *root)
     return GALLEY_OK;
 }
 
-static enum galley_status build(struct tokenizer *t, struct source *src, const cJSON *root)
+static enum galley_status build(struct tokenizer *t, struct tok_source *src, const cJSON *root)
 {
     enum galley_status rc = find_model(src, root);
-    rc = rc ? rc : read_normalizer(t, src, item(root, "normalizer"));
-    rc = rc ? rc : read_ends(src, item(root, "decoder"), item(root, "post_processor"));
-    rc = rc ? rc : flag(src, src->model, "ignore_merges", false, &t->ignore_merges);
-    rc = rc ? rc : read_pre_tokenizer(t, src, item(root, "pre_tokenizer"));
+    rc = rc ? rc : tok_json_flag(src, src->model, "ignore_merges", false, &t->ignore_merges);
+    rc = rc ? rc : tok_json_flag(src, src->model, "fuse_unk", false, &t->fuse_unk);
+    rc = rc ? rc : tok_read_stages(t, src, root);
     rc = rc ? rc : reserve(t, src);
     rc = rc ? rc : read_vocab(t, src);
     rc = rc ? rc : read_merges(t, src);
-    return rc ? rc : read_added(t, src);
+    rc = rc ? rc : read_added(t, src);
+    return rc ? rc : tok_read_post(t, src, tok_json_item(root, "post_processor"));
 }
 
 static enum galley_status open_tree(struct tokenizer **out, const char *where, const cJSON *root,
@@ -433,7 +361,7 @@ static enum galley_status open_tree(struct tokenizer **out, const char *where, c
         return galley_err_set(err, GALLEY_ENOMEM, "%s: no memory for a tokenizer", where);
     }
     t->unk = t->bos = -1;
-    struct source src = { .where = where, .err = err };
+    struct tok_source src = { .where = where, .err = err };
     const enum galley_status rc = build(t, &src, root);
     if (rc) {
         tokenizer_close(t);

@@ -62,6 +62,32 @@ static void golden_probe(void)
     check_golden("tests/golden/tokenizer/probe.json", "tests/golden/tokenizer/probe.txt", 250);
 }
 
+/* Characters instead of bytes: as the files of Gemma 3 and Llama 2 (of old and of late) are, with
+ * and without tokens for bytes; and SmolLM2's, which cuts at digits. */
+static void golden_chars(void)
+{
+    static const char *const names[] = { "gemma", "llama2", "metaspace", "unknown", "digits" };
+    for (size_t i = 0; i < COUNT(names); i++) {
+        char json[96], text[96];
+        snprintf(json, sizeof(json), "tests/golden/tokenizer/%s.json", names[i]);
+        snprintf(text, sizeof(text), "tests/golden/tokenizer/%s.txt", names[i]);
+        check_golden(json, text, 180);
+    }
+}
+
+static void begin_of_text(void)
+{
+    struct tokenizer *t = open_ok("tests/golden/tokenizer/llama2.json"), *q = open_ok(QWEN2);
+    T_EQ(tokenizer_bos(t), tokenizer_lookup(t, "<s>"));
+    T_OK(tokenizer_bos(t) == 1 && tokenizer_adds_space(t));
+    T_EQ(tokenizer_bos(q), -1);
+    int n;
+    tokenizer_eos(q, &n);
+    T_EQ(n, 0); /* tokenizer.json does not say */
+    tokenizer_close(t);
+    tokenizer_close(q);
+}
+
 /* The prompt and the answer that the PyTorch reference of galley-tiny recorded. */
 static void golden_prompt(void)
 {
@@ -313,6 +339,37 @@ static enum galley_status open_with(const char *base, const char *path, const ch
     return rc;
 }
 
+/* The same for files of characters. */
+static void refused_chars(void)
+{
+    static const struct {
+        const char *path, *json;
+        const char *word;
+    } cases[] = {
+        { "normalizer/type", "\"Lowercase\"", "Lowercase" },
+        { "normalizer/normalizers/0/prepend", "\"x\"", "Sequence" },
+        { "normalizer/normalizers/1/content", "\"_\"", "Sequence" },
+        { "normalizer", NULL, "pre-tokenizer" },
+        { "pre_tokenizer", "{\"type\":\"Metaspace\"}", "Metaspace" },
+        { "decoder/decoders/1/type", "\"CTC\"", "Sequence" },
+        { "decoder/type", "\"BPEDecoder\"", "BPEDecoder" },
+        { "model/byte_fallback", "3", "byte_fallback" },
+        { "model/unk_token", "\"<none>\"", "<none>" },
+        { "post_processor/type", "\"BertProcessing\"", "BertProcessing" },
+        { "post_processor/single/1/Sequence", NULL, "TemplateProcessing" },
+        { "post_processor/single/0/SpecialToken/id", "\"<none>\"", "<none>" },
+        { "added_tokens/0/normalized", "true", "normalized added token" },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct galley_err err;
+        const enum galley_status rc =
+            open_with("tests/golden/tokenizer/llama2.json", cases[i].path, cases[i].json, &err);
+        if (rc == GALLEY_OK || !strstr(err.msg, cases[i].word)) {
+            T_FAIL("%s = %s: status %d, message \"%s\"", cases[i].path, cases[i].json, rc, err.msg);
+        }
+    }
+}
+
 static void refused_by_name(void)
 {
     static const struct {
@@ -347,13 +404,12 @@ static void refused_by_name(void)
         { "pre_tokenizer", "null", GALLEY_EUNSUP, "pre-tokenizer" },
         { "pre_tokenizer/type", "\"Metaspace\"", GALLEY_EUNSUP, "Metaspace" },
         { "pre_tokenizer/pretokenizers", "[]", GALLEY_EUNSUP, "Sequence" },
-        { "pre_tokenizer/pretokenizers/0/type", "\"Digits\"", GALLEY_EUNSUP, "Digits" },
+        { "pre_tokenizer/pretokenizers/0/type", "\"Whitespace\"", GALLEY_EUNSUP, "Whitespace" },
         { "pre_tokenizer/pretokenizers/0/behavior", "\"Removed\"", GALLEY_EUNSUP, "Removed" },
         { "pre_tokenizer/pretokenizers/0/invert", "true", GALLEY_EUNSUP, "invert" },
         { "pre_tokenizer/pretokenizers/0/pattern", "{\"String\":\" \"}", GALLEY_EUNSUP, "Regex" },
         { "pre_tokenizer/pretokenizers/1/add_prefix_space", "true", GALLEY_EUNSUP,
           "add_prefix_space" },
-        { "pre_tokenizer/pretokenizers/1/use_regex", "true", GALLEY_EUNSUP, "use_regex" },
         { "decoder/type", "\"WordPiece\"", GALLEY_EUNSUP, "WordPiece" },
         { "decoder", NULL, GALLEY_EUNSUP, "decoder" },
         { "post_processor", "{\"type\":\"TemplateProcessing\"}", GALLEY_EUNSUP,
@@ -537,6 +593,8 @@ static const struct t_case cases[] = {
     { "golden_whole", golden_whole },
     { "golden_gap", golden_gap },
     { "golden_probe", golden_probe },
+    { "golden_chars", golden_chars },
+    { "begin_of_text", begin_of_text },
     { "golden_prompt", golden_prompt },
     { "round_trip", round_trip },
     { "decode_edges", decode_edges },
@@ -545,6 +603,7 @@ static const struct t_case cases[] = {
     { "long_texts", long_texts },
     { "text_too_long", text_too_long },
     { "refused_by_name", refused_by_name },
+    { "refused_chars", refused_chars },
     { "patterns", patterns },
     { "runaway_pattern", runaway_pattern },
     { "truncated_file", truncated_file },

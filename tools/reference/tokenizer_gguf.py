@@ -2,6 +2,7 @@
 
   tokenizer_gguf.py compare GGUF TOK_DUMP [N]   ids of about N strings (default 6000), special tokens on and off, and the decoded text
   tokenizer_gguf.py fixtures OUT [N]            small vocabularies of every kind and N golden lines each, for tests/format/test_tokenizer_gguf.c
+  tokenizer_gguf.py json GGUFS OUT [N]          some of these as tokenizer.json, in the forms of Gemma 3, Llama 2 and SmolLM2
 
 The Hugging Face side is put together here from the same metadata, as the families' tokenizer.json are.  llama.cpp differs where it must:
 it does not normalise to NFC (so it gets text that is), cannot split at a missing byte and may merge pieces into a control token."""
@@ -50,6 +51,14 @@ def merges_of(tokens, scores, types):
 
 
 def hugging_face(path):
+    t = build(path)
+    def encode(data, mode):
+        t.encode_special_tokens = mode == "plain"
+        return t.encode(data.decode("utf-8", "replace"), add_special_tokens=False).ids
+    return encode
+
+
+def build(path):
     m = metadata(path)
     tokens = m["tokenizer.ggml.tokens"]; types = m.get("tokenizer.ggml.token_type", [NORMAL] * len(tokens))
     vocab = {t: i for i, t in enumerate(tokens)}
@@ -67,10 +76,7 @@ def hugging_face(path):
         add = [hf.AddedToken(x, normalized=False, special=special) for x, k in zip(tokens, types) if k == kind]
         (t.add_special_tokens if special else t.add_tokens)(add)
     assert t.get_vocab_size() == len(tokens)
-    def encode(data, mode):
-        t.encode_special_tokens = mode == "plain"
-        return t.encode(data.decode("utf-8", "replace"), add_special_tokens=False).ids
-    return encode
+    return t
 
 
 def llama_cpp(path):
@@ -162,8 +168,39 @@ def sentencepiece_model(path, prefix, fallback, size=700):
     return m
 
 
+def golden_lines(path, encode, data):
+    with open(path, "w") as f:
+        for d in data:
+            for mode in ("plain", "special"):
+                if mode == "special" and b"<" not in d: continue
+                f.write(f"{mode} {d.hex() or '-'} {' '.join(map(str, encode(d, mode)))}\n")
+
+
+def texts_of(n):
+    return [d for d in strings(4 * n, seed=9) if len(d) <= 300][::3][:n] + [s.encode() for s in SEEDS.values()]
+
+
+def as_json(ggufs, out, n):
+    D = hf.decoders
+    chars = [D.Replace("\u2581", " "), D.ByteFallback(), D.Fuse()]
+    for name, source in dict(gemma="sp_plain", llama2="sp", metaspace="sp", unknown="sp_unknown", digits="smollm").items():
+        t = build(f"{ggufs}/{source}.gguf")
+        if name != "digits":
+            t.decoder = D.Sequence(chars + [D.Strip(" ", 1, 0)] * (name != "gemma"))
+            t.post_processor = hf.processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+        if name == "gemma": t.pre_tokenizer = P.Split(" ", "merged_with_previous")
+        if name == "metaspace": t.normalizer = None; t.pre_tokenizer = P.Metaspace("\u2581", prepend_scheme="first", split=False)
+        path = f"{out}/{name}.json"
+        t.save(path, pretty=False)
+        t = hf.Tokenizer.from_file(path)
+        def encode(data, mode):
+            t.encode_special_tokens = mode == "plain"
+            return t.encode(data.decode("utf-8", "replace"), add_special_tokens=False).ids
+        golden_lines(f"{out}/{name}.txt", encode, texts_of(n))
+
+
 def fixtures(out, n):
-    data = [d for d in strings(4 * n, seed=9) if len(d) <= 300][::3][:n] + [s.encode() for s in SEEDS.values()]
+    data = texts_of(n)
     kinds = {p: None for p in PRES} | {"sp": (True, True), "sp_plain": (False, True), "sp_unknown": (True, False)}
     for name, kind in kinds.items():
         path = str(pathlib.Path(out) / f"{name}.gguf")
@@ -173,15 +210,12 @@ def fixtures(out, n):
             texts = [d.decode("utf-8", "replace") for d in data]
             texts = [t for t in texts if not kind[0] or not any(c in t for c in "\n\t") and "<tool" not in t and "hi<" not in t]
             print(name, len(texts), "texts,", sum(spm.encode(t) != encode(t.encode(), "plain") for t in texts), "unlike SentencePiece")
-        with open(pathlib.Path(out) / f"{name}.txt", "w") as f:
-            for d in data:
-                for mode in ("plain", "special"):
-                    if mode == "special" and b"<" not in d: continue
-                    f.write(f"{mode} {d.hex() or '-'} {' '.join(map(str, encode(d, mode)))}\n")
+        golden_lines(pathlib.Path(out) / f"{name}.txt", encode, data)
 
 
 if __name__ == "__main__":
     a = sys.argv[1:]
     if len(a) >= 3 and a[0] == "compare": sys.exit(1 if compare(a[1], a[2], strings(int(a[3]) if len(a) > 3 else 6000)) else 0)
     if len(a) >= 2 and a[0] == "fixtures": sys.exit(fixtures(a[1], int(a[2]) if len(a) > 2 else 160))
+    if len(a) >= 3 and a[0] == "json": sys.exit(as_json(a[1], a[2], int(a[3]) if len(a) > 3 else 160))
     sys.exit(__doc__)
