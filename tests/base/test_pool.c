@@ -1,6 +1,8 @@
 /* test_pool.c - base: parallel loops.  Run under TSan as well. */
 #include <stdatomic.h>
+#include <time.h>
 
+#include "src/base/clock.h"
 #include "src/base/mem.h"
 #include "src/base/pool.h"
 #include "tests/t.h"
@@ -95,6 +97,72 @@ static void many_short_loops(void)
     }
 }
 
+static void pause_us(double us)
+{
+    const struct timespec t = { 0, (long)(1e3 * us) };
+    nanosleep(&t, NULL);
+}
+
+/* Some indices take long, so that whoever waits falls asleep; some take nothing. */
+struct uneven {
+    int slow;
+    int value[8];
+};
+
+static void uneven_piece(void *arg, int i, int i_thread)
+{
+    struct uneven *u = arg;
+    (void)i_thread;
+    if (i == u->slow) {
+        pause_us(300.0);
+    }
+    u->value[i]++;
+}
+
+/* Loops with gaps in between, some short of the spin and some beyond: workers are found awake,
+ * falling asleep and asleep, and so is the caller. */
+static void sleepers_wake_up(void)
+{
+    for (int n_threads = 2; n_threads <= 6; n_threads += 2) {
+        struct pool *p;
+        struct galley_err err = { 0 };
+        struct uneven u = { .slow = -1 };
+        T_EQ(pool_open(&p, n_threads, &err), GALLEY_OK);
+        for (int k = 0; k < 200; k++) {
+            u.slow = k % 3 == 0 ? k % 8 : -1;
+            pool_run(p, uneven_piece, &u, 8);
+            for (int i = 0; i < 8; i++) {
+                T_EQ(u.value[i], k + 1);
+            }
+            if (k % 4 == 1) {
+                pause_us(k % 5 * 30.0);
+            }
+        }
+        pool_close(p);
+    }
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec t;
+    T_EQ(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t), 0);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void idle_burns_nothing(void)
+{
+    struct pool *p;
+    struct galley_err err = { 0 };
+    struct uneven u = { .slow = -1 };
+    T_EQ(pool_open(&p, 2, &err), GALLEY_OK);
+    pool_run(p, uneven_piece, &u, 8);
+    const double cpu = cpu_seconds(), start = clock_seconds();
+    pause_us(200e3);
+    const double used = cpu_seconds() - cpu, went_by = clock_seconds() - start;
+    T_OK(used < 0.1 * went_by); /* a spinning worker would use all of it */
+    pool_close(p);
+}
+
 static void opens_and_closes(void)
 {
     struct galley_err err = { 0 };
@@ -120,8 +188,8 @@ static void opens_and_closes(void)
 }
 
 static const struct t_case cases[] = {
-    { "each_index_once", each_index_once },
-    { "many_short_loops", many_short_loops },
+    { "each_index_once", each_index_once },   { "many_short_loops", many_short_loops },
+    { "sleepers_wake_up", sleepers_wake_up }, { "idle_burns_nothing", idle_burns_nothing },
     { "opens_and_closes", opens_and_closes },
 };
 
