@@ -34,6 +34,7 @@ int cli_convert(int argc, char **argv);
 int cli_inspect(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_quantize(int argc, char **argv);
+int cli_bench(int argc, char **argv);
 /* Help text of a command, NULL when unknown; "" is the overview. */
 const char *help_text(const char *command);
 

@@ -210,7 +210,7 @@ int cli_convert(int argc, char **argv)
     if (!rc && r.opt.figures && !make_dirs(r.opt.figures)) {
         rc = EXIT_INTERNAL;
     }
-    rc = rc ? rc : engine_for_cli(&r.engine, r.opt.model, r.opt.threads, r.opt.verbose);
+    rc = rc ? rc : engine_for_cli(&r.engine, &r.opt);
     rc = rc ? rc : convert_all(&r, files, n);
     galley_engine_close(r.engine);
     outfiles_free(files, n);

@@ -213,7 +213,7 @@ static void check_language(struct report *r, const char *lang, bool needed)
 static int check_model(struct report *r, const char *model)
 {
     struct galley_engine *e;
-    const int code = engine_for_cli(&e, model, 0, false);
+    const int code = engine_for_cli(&e, &(struct cli_options){ .model = model });
     if (code) {
         note(r, false, "model", "does not load (the reason is above)");
         return code;

@@ -9,7 +9,8 @@ static const char overview[] =
     "usage: galley COMMAND [options]\n"
     "\n"
     "  convert   PDF, PNG and JPEG files to Markdown, JSON, HTML or text\n"
-    "  inspect   show what is in a model directory or on a document's pages\n"
+    "  inspect   show what is in a model or on a document's pages, or plan a model's memory\n"
+    "  bench     measure a model on this machine by concurrency\n"
     "  quantize  write a model anew as GGUF, in another type\n"
     "  doctor    check this machine: CPU, libraries, fonts, languages, model\n"
     "  help      this text, or the help of a command: galley help convert\n"
@@ -44,7 +45,10 @@ static const char convert[] =
     "      --page-seconds N      processor time galley-pdf may spend on a page; default 3\n"
     "\n"
     "reading\n"
-    "      --model DIR           model directory; default: $GALLEY_MODEL, else the built-in model\n"
+    "      --model PATH          model directory or GGUF file; default: $GALLEY_MODEL, else the "
+    "built-in\n"
+    "                            model\n"
+    "      --mmproj FILE         vision half of a GGUF pair; default: found beside the model\n"
     "      --draft SOURCE        auto (default): the PDF's text layer if it can be believed, else "
     "OCR;\n"
     "                            text, ocr: only that; none: the model alone, token by token\n"
@@ -59,6 +63,15 @@ static const char convert[] =
     "      --max-pixels N        largest crop shown to the model\n"
     "      --max-new-tokens N    most tokens per crop\n"
     "      --threads N           default: one per CPU\n"
+    "\n"
+    "memory\n"
+    "      --kv TYPE             how keys and values are kept: auto (default), f32, f16, bf16, q8, "
+    "fp8\n"
+    "      --ctx N               most tokens of one sequence; default: the model's own limit\n"
+    "      --seqs N              regions read at once; default 16\n"
+    "      --memory MIB          refuse to start above this; default: nine tenths of the "
+    "machine's\n"
+    "      --vision-cache DIR    keep image embeddings there, for all processes that name it\n"
     "\n"
     "  -q, --quiet               no progress, only errors\n"
     "  -v, --verbose             a line per page and event\n"
@@ -80,6 +93,12 @@ static const char inspect[] =
     "document: each page's regions in reading order with the light parser's drafts; no model is "
     "used.\n"
     "\n"
+    "      --plan                what the model will take here: memory, the largest batch and "
+    "context\n"
+    "                            that fit, and this machine's roofline (measured, about a "
+    "second);\n"
+    "                            with --ctx N, --seqs N, --rows N, --kv TYPE, --mmproj FILE,\n"
+    "                            --memory MIB, --max-pixels N, --threads N\n"
     "      --regions OUT.png     draw the regions on the page (several pages: OUT-pN.png)\n"
     "      --json                machine-readable\n"
     "      --pages LIST          such as 1-3,7\n"
@@ -92,7 +111,35 @@ static const char inspect[] =
     "examples:\n"
     "  galley inspect models/galley-tiny\n"
     "  galley inspect mmproj-model-f16.gguf --json | jq .gguf.keys\n"
+    "  galley inspect Qwen2.5-VL-3B-Q4_K_M.gguf --plan --ctx 8192 --seqs 32 --kv q8\n"
     "  galley inspect report.pdf --pages 1 --regions page1.png\n";
+
+static const char bench[] =
+    "usage: galley bench [options]\n"
+    "\n"
+    "Sends requests of random tokens to the model and reports queue time, time to first token "
+    "(TTFT),\n"
+    "time per output token (TPOT) and tokens per second for each number of requests at once.\n"
+    "\n"
+    "      --model PATH          model directory or GGUF file; default as for convert\n"
+    "      --mmproj FILE         vision half of a GGUF pair\n"
+    "      --concurrency LIST    default 1,2,4,8,16,32,64\n"
+    "      --requests N          per level; default two per sequence, four at least\n"
+    "      --prompt N            tokens; default 128\n"
+    "      --output N            tokens; default 64\n"
+    "      --image WxH           an image of noise in every prompt\n"
+    "      --kv TYPE             auto (default), f32, f16, bf16, q8, fp8\n"
+    "      --ctx N, --seqs N, --rows N, --threads N\n"
+    "                            limits of the engine; default: what the levels need\n"
+    "      --seed N              of the prompts; default 1\n"
+    "      --csv FILE            the same numbers with machine, commit, model and settings\n"
+    "      --plot FILE.svg       throughput against TTFT\n"
+    "      --json                one line of JSON instead of the table\n"
+    "  -q, --quiet               no progress\n"
+    "\n"
+    "examples:\n"
+    "  galley bench\n"
+    "  galley bench --model model.gguf --concurrency 1,8,32 --csv bench.csv --plot bench.svg\n";
 
 static const char doctor[] =
     "usage: galley doctor [--model DIR] [--json]\n"
@@ -133,11 +180,10 @@ const char *help_text(const char *command)
 {
     static const struct {
         const char *name, *text;
-    } texts[] = { { "", overview },
-                  { "convert", convert },
-                  { "inspect", inspect },
-                  { "doctor", doctor },
-                  { "quantize", quantize } };
+    } texts[] = {
+        { "", overview },     { "convert", convert },   { "inspect", inspect },
+        { "doctor", doctor }, { "quantize", quantize }, { "bench", bench },
+    };
     for (size_t i = 0; i < COUNT(texts); i++) {
         if (strcmp(command, texts[i].name) == 0) {
             return texts[i].text;

@@ -25,9 +25,10 @@ static void log_to_stderr(void *user, int level, const char *event, const char *
     complain("%s: %s", event, text);
 }
 
-int engine_for_cli(struct galley_engine **out, const char *model, int threads, bool verbose)
+int engine_for_cli(struct galley_engine **out, const struct cli_options *opt)
 {
     char path[PATH_MAX];
+    const char *model = opt->model;
     if (!model) {
         if (!find_model(path, sizeof(path))) {
             complain(
@@ -41,8 +42,14 @@ int engine_for_cli(struct galley_engine **out, const char *model, int threads, b
     const struct galley_engine_config cfg = {
         .model_path = model,
         .cpu = getenv("GALLEY_CPU"),
-        .threads = threads,
-        .log = verbose ? log_to_stderr : NULL,
+        .threads = opt->threads,
+        .max_seqs = opt->max_seqs,
+        .log = opt->verbose ? log_to_stderr : NULL,
+        .mmproj_path = opt->mmproj,
+        .context = opt->context,
+        .kv_type = opt->kv,
+        .memory_bytes = opt->memory_bytes,
+        .vision_cache_dir = opt->vision_cache,
     };
     struct galley_err err = { 0 };
     const enum galley_status rc = galley_engine_open(out, &cfg, &err);

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "src/cli/options.h"
 #include "src/galley.h"
 
 #define INPUT_BYTES_MAX ((size_t)2 << 30)
@@ -11,8 +12,8 @@
 /* Reads a file, or standard input for "-".  *bytes is the caller's (mem_free). */
 enum galley_status input_read(const char *name, char **bytes, size_t *n, struct galley_err *err);
 
-/* Opens `model` (NULL: the built-in one).  On failure explains on stderr and returns the exit code;
- * 0 is success. */
-int engine_for_cli(struct galley_engine **out, const char *model, int threads, bool verbose);
+/* Opens the model the options name (none: the built-in one).  On failure explains on stderr and
+ * returns the exit code; 0 is success. */
+int engine_for_cli(struct galley_engine **out, const struct cli_options *opt);
 
 #endif

@@ -1,6 +1,7 @@
 /* inspect.c - galley inspect: what is in a model directory, what is on a page. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -9,6 +10,7 @@
 #include "src/cli/figures.h"
 #include "src/cli/input.h"
 #include "src/cli/inspect_model.h"
+#include "src/cli/inspect_plan.h"
 #include "src/cli/options.h"
 #include "src/format/gguf.h"
 
@@ -126,6 +128,22 @@ int cli_inspect(int argc, char **argv)
                            argc - first);
     }
     const char *name = argv[first];
+    if (opt.plan) {
+        const struct galley_plan_request r = {
+            .model_path = name,
+            .mmproj_path = opt.mmproj,
+            .kv_type = opt.kv,
+            .context = opt.context,
+            .max_seqs = opt.max_seqs,
+            .max_rows = opt.max_rows,
+            .memory_bytes = opt.memory_bytes,
+            .max_pixels = opt.convert.max_pixels,
+            .measure = true,
+            .cpu = getenv("GALLEY_CPU"),
+            .threads = opt.threads,
+        };
+        return inspect_plan(&r, opt.json);
+    }
     struct stat st;
     if (stat(name, &st) == 0 && S_ISDIR(st.st_mode)) {
         if (opt.regions) {

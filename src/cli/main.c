@@ -182,10 +182,8 @@ int main(int argc, char **argv)
         const char *name;
         int (*run)(int argc, char **argv);
     } commands[] = {
-        { "convert", cli_convert },
-        { "inspect", cli_inspect },
-        { "doctor", cli_doctor },
-        { "quantize", cli_quantize },
+        { "convert", cli_convert },   { "inspect", cli_inspect }, { "doctor", cli_doctor },
+        { "quantize", cli_quantize }, { "bench", cli_bench },
     };
     if (argc < 2) {
         fputs(help_text(""), stderr);

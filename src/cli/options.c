@@ -28,7 +28,15 @@ enum option_id {
     OPT_THREADS,
     OPT_STATS,
     OPT_REGIONS,
-    OPT_JSON
+    OPT_JSON,
+    OPT_MMPROJ,
+    OPT_KV,
+    OPT_VISION_CACHE,
+    OPT_CTX,
+    OPT_SEQS,
+    OPT_ROWS,
+    OPT_MEMORY,
+    OPT_PLAN
 };
 
 static const struct option long_options[] = {
@@ -52,6 +60,14 @@ static const struct option long_options[] = {
     { "stats", required_argument, NULL, OPT_STATS },
     { "regions", required_argument, NULL, OPT_REGIONS },
     { "json", no_argument, NULL, OPT_JSON },
+    { "mmproj", required_argument, NULL, OPT_MMPROJ },
+    { "kv", required_argument, NULL, OPT_KV },
+    { "vision-cache", required_argument, NULL, OPT_VISION_CACHE },
+    { "ctx", required_argument, NULL, OPT_CTX },
+    { "seqs", required_argument, NULL, OPT_SEQS },
+    { "rows", required_argument, NULL, OPT_ROWS },
+    { "memory", required_argument, NULL, OPT_MEMORY },
+    { "plan", no_argument, NULL, OPT_PLAN },
     { "quiet", no_argument, NULL, OPT_QUIET },
     { "verbose", no_argument, NULL, OPT_VERBOSE },
     { NULL, 0, NULL, 0 },
@@ -60,13 +76,16 @@ static const struct option long_options[] = {
 /* Which options a command takes. */
 static bool has_option(const char *command, int id)
 {
-    static const int inspect[] = { OPT_PAGES, OPT_PASSWORD, OPT_DRAFT, OPT_OCR_LANG,
-                                   OPT_DPI,   OPT_REGIONS,  OPT_JSON,  OPT_PAGE_SECONDS };
+    static const int inspect[] = { OPT_PAGES,     OPT_PASSWORD, OPT_DRAFT,  OPT_OCR_LANG,
+                                   OPT_DPI,       OPT_REGIONS,  OPT_JSON,   OPT_PAGE_SECONDS,
+                                   OPT_PLAN,      OPT_MMPROJ,   OPT_KV,     OPT_CTX,
+                                   OPT_SEQS,      OPT_ROWS,     OPT_MEMORY, OPT_THREADS,
+                                   OPT_MAX_PIXELS };
     static const int doctor[] = { OPT_MODEL, OPT_JSON };
     const int *list = inspect;
     size_t n = COUNT(inspect);
     if (strcmp(command, "convert") == 0) {
-        return id != OPT_REGIONS && id != OPT_JSON;
+        return id != OPT_REGIONS && id != OPT_JSON && id != OPT_PLAN && id != OPT_ROWS;
     }
     if (strcmp(command, "doctor") == 0) {
         list = doctor;
@@ -112,6 +131,7 @@ static bool take_value(struct cli_options *o, int id, const char *v)
     static const char *const formats[] = { "md", "json", "html", "text", NULL };
     static const char *const drafts[] = { "auto", "none", "text", "ocr", NULL };
     static const char *const furniture[] = { "drop", "keep", NULL };
+    static const char *const kinds[] = { "auto", "f32", "f16", "bf16", "q8", "fp8", NULL };
     int word = 0;
     long long n = 0;
     bool ok = true;
@@ -145,6 +165,25 @@ static bool take_value(struct cli_options *o, int id, const char *v)
     case OPT_MAX_NEW_TOKENS:
         ok = parse_int(v, 1, 1000000, &n);
         o->convert.max_new_tokens = (int)n;
+        return ok;
+    case OPT_KV:
+        o->kv = v;
+        return take_word(&word, v, kinds);
+    case OPT_CTX:
+        ok = parse_int(v, 1, 1 << 24, &n);
+        o->context = (int)n;
+        return ok;
+    case OPT_SEQS:
+        ok = parse_int(v, 1, 65536, &n);
+        o->max_seqs = (int)n;
+        return ok;
+    case OPT_ROWS:
+        ok = parse_int(v, 1, 65536, &n);
+        o->max_rows = (int)n;
+        return ok;
+    case OPT_MEMORY:
+        ok = parse_int(v, 1, 1 << 24, &n);
+        o->memory_bytes = (uint64_t)n << 20;
         return ok;
     case OPT_THREADS:
         ok = parse_int(v, 1, 256, &n);
@@ -182,6 +221,15 @@ static bool take_plain(struct cli_options *o, int id, const char *v)
         return true;
     case OPT_REGIONS:
         o->regions = v;
+        return true;
+    case OPT_MMPROJ:
+        o->mmproj = v;
+        return true;
+    case OPT_VISION_CACHE:
+        o->vision_cache = v;
+        return true;
+    case OPT_PLAN:
+        o->plan = true;
         return true;
     case OPT_PAGE_BREAK:
         o->page_break = true;

@@ -12,6 +12,10 @@ struct cli_options {
     enum galley_format format;
     int threads;
     bool page_break, quiet, verbose, json;
+    const char *mmproj, *kv, *vision_cache;
+    int context, max_seqs, max_rows;
+    uint64_t memory_bytes;
+    bool plan;
 };
 
 /* Parses argv for `command` ("convert", "inspect", "doctor"): options it does not have are refused.
