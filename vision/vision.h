@@ -63,7 +63,7 @@ void vit_hash(const struct vit *v, unsigned char out[HASH_BYTES]);
 
 /* Encoding in small pieces, so that other requests' tokens need not wait for a whole image and a
  * cancel takes effect at once.  A job owns its workspace; one call of vit_job_step runs at most
- * about a thousand patches through the patch embedding, half a transformer block or the merger, or
+ * 512 patches through the patch embedding, half a transformer block or the merger, or
  * some heads of one block's attention.  Several jobs may be open, their steps interleaved, on the
  * device's one thread.  The bits are those of vit_encode. */
 struct vit_job;
