@@ -1,13 +1,11 @@
 /* model_hash.c - the identity of a model, for cache keys; what it covers stands in model.h.
  *
  * The description is hashed number by number, as text would be: no padding, no pointers, the same
- * on every build.  Sampling keeps the cost at some pages per tensor, which opening reads anyway;
- * training touches every page of a matrix, so three of them tell two checkpoints apart. */
+ * on every build. */
 #include <string.h>
 
+#include "src/format/tensor_hash.h"
 #include "src/model/backbone.h"
-
-#define SAMPLE_BYTES 4096
 
 static void add_int(struct hash *h, int64_t v)
 {
@@ -93,38 +91,6 @@ static void add_desc(struct hash *h, const struct model_desc *d)
     }
 }
 
-static uint64_t tensor_bytes(const struct tensor *t)
-{
-    uint64_t n = 1;
-    for (int i = 0; i < t->n_dim; i++) {
-        n *= (uint64_t)t->shape[i];
-    }
-    return dtype_row_bytes(t->dtype, n);
-}
-
-static void add_tensor(struct hash *h, const char *name, const struct tensor *t)
-{
-    add_int(h, (int64_t)strlen(name));
-    hash_add(h, name, strlen(name));
-    add_int(h, (int64_t)t->dtype);
-    add_int(h, t->n_dim);
-    for (int i = 0; i < t->n_dim; i++) {
-        add_int(h, t->shape[i]);
-    }
-    if (t->dtype >= DTYPE_COUNT) {
-        return; /* of a type nothing here can read */
-    }
-    const uint64_t n = tensor_bytes(t);
-    const unsigned char *data = t->data;
-    if (n <= 3 * SAMPLE_BYTES) {
-        hash_add(h, data, (size_t)n);
-        return;
-    }
-    hash_add(h, data, SAMPLE_BYTES);
-    hash_add(h, data + (n - SAMPLE_BYTES) / 2, SAMPLE_BYTES);
-    hash_add(h, data + n - SAMPLE_BYTES, SAMPLE_BYTES);
-}
-
 void model_hash_make(uint8_t out[HASH_BYTES], const struct model_desc *d, const struct weights *w)
 {
     struct hash h;
@@ -132,7 +98,7 @@ void model_hash_make(uint8_t out[HASH_BYTES], const struct model_desc *d, const 
     add_desc(&h, d);
     add_int(&h, weights_count(w));
     for (int i = 0; i < weights_count(w); i++) {
-        add_tensor(&h, weights_name_at(w, i), weights_tensor_at(w, i));
+        tensor_hash(&h, weights_name_at(w, i), weights_tensor_at(w, i));
     }
     hash_finish(&h, out);
 }
