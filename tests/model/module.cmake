@@ -4,3 +4,4 @@ galley_test(test_rows SOURCES tests/model/test_rows.c DEPS vision model TIMEOUT 
 galley_test(test_sample SOURCES tests/model/test_sample.c DEPS model)
 galley_test(test_prefix SOURCES tests/model/test_prefix.c DEPS model)
 galley_test(test_families SOURCES tests/model/test_families.c DEPS vision model TIMEOUT 300)
+galley_test(test_tree SOURCES tests/model/test_tree.c DEPS vision model TIMEOUT 300)

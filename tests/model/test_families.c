@@ -4,43 +4,11 @@
 #include <unistd.h>
 
 #include "src/model/desc.h"
-#include "tests/model/run.h"
+#include "tests/model/families.h"
 
 static const char *const names[] = { "qwen2",  "qwen2_window", "qwen3",  "qwen3_flat",
                                      "llama2", "llama_pairs",  "llama3", "llama3_bias",
                                      "gemma3", "gemma3_vl" };
-
-static void dir_of(char dir[256], const char *name)
-{
-    snprintf(dir, 256, GOLDEN_HF "%s", name);
-}
-
-static struct hf_config config_of(const char *name)
-{
-    char dir[256];
-    struct hf_config cfg;
-    struct galley_err err = { 0 };
-    dir_of(dir, name);
-    if (hf_config_read(&cfg, dir, &err)) {
-        T_FAIL("%s", err.msg);
-    }
-    cfg.text.rope_pairs = strcmp(name, "llama_pairs") == 0; /* only GGUF files can say so */
-    return cfg;
-}
-
-static struct toy_checkpoint family_open(const char *name, struct device *dev)
-{
-    char dir[256];
-    struct toy_checkpoint c = { .dev = dev, .cfg = config_of(name) };
-    struct galley_err err = { 0 };
-    dir_of(dir, name);
-    if (weights_open(&c.w, dir, &err) || model_open(&c.model, dev, &c.cfg, c.w, &err) ||
-        weights_check_all_used(c.w, model_ignored_tensors(c.model), &err)) {
-        T_FAIL("%s: %s", name, err.msg);
-    }
-    T_OK(!c.cfg.has_vision);
-    return c;
-}
 
 /* A family's prompt and what the reference made of it. */
 struct golden {
@@ -50,7 +18,7 @@ struct golden {
 static struct golden golden_open(const char *name)
 {
     char dir[256];
-    dir_of(dir, name);
+    family_dir(dir, name);
     return (struct golden){ npy_open(dir, "ids"), npy_open(dir, "logits"), npy_open(dir, "greedy"),
                             npy_open(dir, "margin") };
 }
@@ -61,13 +29,6 @@ static void golden_close(struct golden *g)
     npy_close(&g->logits);
     npy_close(&g->greedy);
     npy_close(&g->margin);
-}
-
-static float *logits_new(const struct toy_checkpoint *c)
-{
-    float *p = mem_many(float, (size_t)PROMPT_MAX *(size_t)model_n_vocab(c->model));
-    T_OK(p);
-    return p;
 }
 
 /* Prefill, then the reference's tokens one by one; each must be the largest logit before it. */
@@ -109,7 +70,7 @@ static void test_golden(void)
         struct golden g = golden_open(name);
         struct prompt q;
         prompt_init(&q, &c, g.ids.i, (int)g.ids.n, &(struct patches){ 0 });
-        float *logits = logits_new(&c);
+        float *logits = family_logits(&c);
         greedy_check(&c, &g, &q, logits, name);
         mem_free(logits);
         prompt_deinit(&q);
@@ -140,7 +101,7 @@ static void chunks_check(const char *name, struct device *dev, bool first, float
     struct golden g = golden_open(name);
     struct prompt q;
     prompt_init(&q, &c, g.ids.i, (int)g.ids.n, &(struct patches){ 0 });
-    float *got = logits_new(&c);
+    float *got = family_logits(&c);
     const size_t bytes = (size_t)g.logits.n * sizeof(float);
     for (size_t i = 0; i < COUNT(chunks); i++) {
         chunks_run(&c, &q, chunks[i], first && i == 0 ? want : got);
@@ -173,7 +134,7 @@ static void test_chunks(void)
 
 static void describe(struct model_desc *d, const char *name)
 {
-    const struct hf_config cfg = config_of(name);
+    const struct hf_config cfg = family_config(name);
     struct galley_err err = { 0 };
     if (model_desc_init(d, &cfg, &err)) {
         T_FAIL("%s", err.msg);
@@ -275,8 +236,8 @@ static void test_hash(void)
 {
     char dir[256], path[512], temp[] = "/tmp/galley-familiesXXXXXX";
     uint8_t first[HASH_BYTES], other[HASH_BYTES];
-    struct hf_config cfg = config_of("llama2");
-    dir_of(dir, "llama2");
+    struct hf_config cfg = family_config("llama2");
+    family_dir(dir, "llama2");
     hash_of(first, dir, &cfg);
     hash_of(other, dir, &cfg);
     T_OK(memcmp(first, other, HASH_BYTES) == 0);
@@ -313,9 +274,34 @@ static void test_ignored(void)
     checkpoint_close(&c);
 }
 
+/* Memory may end at any allocation: nothing leaks, nothing half open comes back. */
+static void test_no_memory(void)
+{
+    const struct hf_config cfg = family_config("gemma3");
+    struct device *dev = device_for("ref", 1);
+    struct weights *w = NULL;
+    struct model *m = NULL;
+    struct galley_err err = { 0 };
+    enum galley_status rc = GALLEY_ENOMEM;
+    int n = 1;
+    T_EQ(weights_open(&w, GOLDEN_HF "gemma3", &err), GALLEY_OK);
+    for (; rc == GALLEY_ENOMEM; n++) {
+        mem_fail_at(n);
+        rc = model_open(&m, dev, &cfg, w, &err);
+        mem_fail_at(0);
+        T_OK(n < 1000 && (rc == GALLEY_OK) == (m != NULL));
+    }
+    T_EQ(rc, GALLEY_OK);
+    T_OK(n > 4 * 6); /* six norms in each of four layers */
+    model_close(m);
+    weights_close(w);
+    device_close(dev);
+}
+
 static const struct t_case cases[] = {
-    { "golden", test_golden },     { "chunks", test_chunks }, { "windows", test_windows },
-    { "refusals", test_refusals }, { "hash", test_hash },     { "ignored", test_ignored },
+    { "golden", test_golden },       { "chunks", test_chunks }, { "windows", test_windows },
+    { "refusals", test_refusals },   { "hash", test_hash },     { "ignored", test_ignored },
+    { "no_memory", test_no_memory },
 };
 
 int main(int argc, char **argv)
