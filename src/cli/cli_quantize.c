@@ -276,7 +276,8 @@ static int run(struct options *o)
     o->job.stopped = stopped;
     show.tensors = o->json ? cJSON_CreateArray() : NULL;
     const enum galley_status rc = quantize_run(&o->job, &total, &err);
-    int code = exit_code_of(rc);
+    /* Inputs that cannot be read are EMODEL or EINPUT: what remains is writing. */
+    int code = rc == GALLEY_EIO ? EXIT_INTERNAL : exit_code_of(rc);
     clear_line(&show);
     if (rc == GALLEY_EUSAGE) {
         code = usage_error("quantize", "%s", err.msg);

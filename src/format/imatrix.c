@@ -236,7 +236,7 @@ enum galley_status imatrix_open(struct imatrix **out, const char *path, struct g
     size_t n;
     enum galley_status rc = file_read(path, FILE_MAX, &bytes, &n, err);
     if (rc) {
-        return rc;
+        return rc == GALLEY_EIO ? galley_err_prefix(err, GALLEY_EINPUT, "importance matrix") : rc;
     }
     rc = imatrix_parse(out, path, bytes, n, err);
     mem_free(bytes);
