@@ -139,7 +139,8 @@ static double unit(uint64_t key, int i)
     return rng_uniform(key, (uint64_t)i);
 }
 
-/* Rows of every kind: smooth, few distinct values (ties at every cut), all equal, sorted. */
+/* Rows of every kind: smooth, few distinct values (ties at every cut), all equal, sorted,
+ * steep, both zeros. */
 static void row_fill(float *x, int n, int kind, uint64_t key)
 {
     for (int i = 0; i < n; i++) {
@@ -147,6 +148,7 @@ static void row_fill(float *x, int n, int kind, uint64_t key)
         x[i] = kind == 0 ? (float)(30 * u - 20) : 0.25f;
         x[i] = kind == 1 ? (float)(int)(12 * u) - 6.0f : x[i];
         x[i] = kind == 3 ? (float)(i % 2 ? -i : i) * 0.01f : x[i];
+        x[i] = kind == 5 ? (u < 0.3 ? -1.0f : u < 0.6 ? -0.0f : 0.0f) : x[i]; /* zeros are one */
         x[i] = kind == 4 ? (float)(-log(u + 1e-12)) - 9.0f : x[i];
     }
 }
@@ -174,7 +176,7 @@ static void equals_plain_sort(void)
     for (size_t k = 0; k < COUNT(sizes); k++) {
         struct sampler *s = sampler_new(sizes[k]);
         T_OK(s);
-        for (int kind = 0; kind < 5; kind++) {
+        for (int kind = 0; kind < 6; kind++) {
             row_fill(x, sizes[k], kind, k);
             for (size_t i = 0; i < COUNT(params); i++) {
                 probs_plain(&params[i], x, sizes[k], want);
