@@ -7,6 +7,21 @@
 
 #define MAX_NEW_DEFAULT      4096
 #define VISION_CACHE_DEFAULT (256u << 20)
+#define MAX_PIXELS           12845056 /* Qwen2-VL's own limit: 16,384 visual tokens */
+
+/* Pixels of the largest image a request may ask for by limits of its own: what the plan's memory
+ * leaves room for (a job's workspace grows with the pixels), within reason. */
+static int64_t largest_image(const struct plan *p, uint64_t memory)
+{
+    if (p->max_pixels <= 0 || p->vision_job_bytes == 0) {
+        return 0;
+    }
+    const uint64_t others = p->total_bytes - p->vision_job_bytes;
+    const double left = memory > others ? (double)(memory - others) : 0;
+    const double fits = left / ((double)p->vision_job_bytes / (double)p->max_pixels);
+    const int64_t most = fits < MAX_PIXELS ? (int64_t)fits : MAX_PIXELS;
+    return most > p->max_pixels ? most : p->max_pixels;
+}
 
 /* All sizes at once, from headers: what does not fit is refused before anything is read. */
 static enum galley_status plan_memory(struct engine *e, struct plan *p, enum kv_type *kv_type,
@@ -34,8 +49,7 @@ static enum galley_status plan_memory(struct engine *e, struct plan *p, enum kv_
                            : e->cp.cfg.max_new_tokens ? e->cp.cfg.max_new_tokens
                                                       : MAX_NEW_DEFAULT,
     };
-    const int64_t own = e->cp.cfg.pre.max_pixels;
-    e->max_pixels = p->max_pixels > own ? p->max_pixels : own;
+    e->max_pixels = largest_image(p, cfg->memory_bytes ? cfg->memory_bytes : plan_machine_bytes());
     return GALLEY_OK;
 }
 
