@@ -1,0 +1,460 @@
+/* test_serving.c - many requests at once: who goes first, who ends when, and that everybody ends
+ * exactly once. */
+#include <math.h>
+#include <stdatomic.h>
+
+#include "src/engine/request.h"
+#include "tests/engine/engine_t.h"
+
+#define WORDS "galley proof print region page line word letter margin column table figure "
+
+static void ask_text(struct ask *a, const char *text, int n_new, struct slot *slot)
+{
+    ask_init(a, NULL, text, slot);
+    a->r.max_new_tokens = n_new;
+    a->r.ignore_eos = true;
+}
+
+/* About 6 tokens a repetition with the built-in vocabulary's letters. */
+static char *long_text(int n)
+{
+    char *s = mem_alloc((size_t)n * sizeof(WORDS));
+    T_OK(s);
+    s[0] = '\0';
+    for (int i = 0; i < n; i++) {
+        memcpy(s + (size_t)i * (sizeof(WORDS) - 1), WORDS, sizeof(WORDS));
+    }
+    return s;
+}
+
+static void decoding_goes_on_beside_a_long_prompt(void)
+{
+    struct engine *e = open_with((struct engine_config){ .max_rows = 32, .max_seqs = 4 });
+    struct inbox b;
+    inbox_init(&b);
+    struct ask a;
+    ask_text(&a, "x", 400, &b.slot[0]);
+    submit_request(e, &a.r);
+    wait_for_tokens(&b.slot[0], 5);
+    const struct engine_totals before = engine_totals(e);
+    char *text = long_text(24);
+    ask_text(&a, text, 4, &b.slot[1]);
+    submit_request(e, &a.r);
+    wait_for(&b, 1);
+    const struct engine_totals after = engine_totals(e);
+    /* The long prompt got on: it ended first, although it began later. */
+    T_EQ(b.slot[1].n_events, 1);
+    T_EQ(b.slot[0].n_events, 0);
+    T_OK(b.slot[1].r.n_prompt > 500);
+    /* And there was no pass without a row of the decoding one: a token per pass. */
+    const int n_passes = (int)(after.n_passes - before.n_passes);
+    pthread_mutex_lock(&b.lock);
+    const int n_tokens = b.slot[0].n_tokens - 5;
+    pthread_mutex_unlock(&b.lock);
+    T_OK(n_passes > b.slot[1].r.n_prompt / 32);
+    T_OK(n_tokens >= n_passes - 2);
+    engine_close(e);
+    inbox_deinit(&b);
+    mem_free(text);
+}
+
+/* Images are encoded in pieces between passes. */
+static void decoding_goes_on_beside_an_image(void)
+{
+    struct engine *e = open_with((struct engine_config){ .max_seqs = 4 });
+    struct inbox b;
+    inbox_init(&b);
+    struct ask a;
+    ask_text(&a, "x", 1500, &b.slot[0]);
+    submit_request(e, &a.r);
+    wait_for_tokens(&b.slot[0], 5);
+    pthread_mutex_lock(&b.lock);
+    const int before = b.slot[0].n_tokens;
+    pthread_mutex_unlock(&b.lock);
+    ask_init(&a, golden[0].image, "Convert to Markdown.", &b.slot[1]);
+    a.parts[0].width = a.parts[0].height = 28 * 20;
+    a.r.max_new_tokens = 1;
+    submit_request(e, &a.r);
+    wait_for(&b, 1);
+    T_EQ(b.slot[1].n_events, 1);
+    T_EQ(b.slot[1].r.n_visual, 400);
+    pthread_mutex_lock(&b.lock);
+    T_OK(b.slot[0].n_tokens - before > 10);
+    pthread_mutex_unlock(&b.lock);
+    engine_close(e);
+    T_EQ(b.slot[0].r.finish, FINISH_CANCELLED);
+    inbox_deinit(&b);
+}
+
+static void priorities_go_first(void)
+{
+    static const int priority[] = { 0, -10, 0, 50, 50 };
+    static const int order[] = { 0, 4, 3, 1, 2 };
+    struct engine *e = open_with((struct engine_config){ .max_seqs = 1 });
+    struct inbox b;
+    inbox_init(&b);
+    for (int i = 0; i < 5; i++) {
+        struct ask a;
+        ask_text(&a, "x", i == 0 ? 150 : 4, &b.slot[i]);
+        a.r.priority = priority[i];
+        submit_request(e, &a.r);
+        wait_for_tokens(&b.slot[0], 1); /* the first holds the only place */
+    }
+    wait_for(&b, 5);
+    for (int i = 0; i < 5; i++) {
+        T_EQ(b.slot[i].order, order[i]);
+    }
+    T_OK(b.slot[1].r.queue_seconds > b.slot[3].r.queue_seconds);
+    T_OK(b.slot[1].r.total_seconds >= b.slot[1].r.first_token_seconds &&
+         b.slot[1].r.first_token_seconds >= b.slot[1].r.queue_seconds);
+    engine_close(e);
+    inbox_deinit(&b);
+}
+
+static void waiting_raises_a_priority(void)
+{
+    struct request low = { .id = 2, .priority = -20, .submitted = 0 };
+    struct request high = { .id = 3, .priority = 20, .submitted = 39 };
+    T_OK(request_before(&high, &low, 39));
+    T_OK(request_before(&high, &low, 50)); /* both grow alike */
+    high.submitted = 41;
+    T_OK(request_before(&low, &high, 41));
+    /* At the top age alone counts. */
+    high = (struct request){ .id = 3, .priority = 100, .submitted = 125 };
+    T_OK(request_before(&low, &high, 125));
+    T_OK(!request_before(&high, &low, 125));
+    T_OK(!request_before(&low, &low, 125));
+}
+
+static void deadlines_end_waiting_and_running(void)
+{
+    struct engine *e = open_with((struct engine_config){ .max_seqs = 1 });
+    struct inbox b;
+    inbox_init(&b);
+    struct ask a;
+    ask_text(&a, "x", 1500, &b.slot[0]);
+    a.r.deadline_seconds = 0.4;
+    submit_request(e, &a.r);
+    wait_for_tokens(&b.slot[0], 1);
+    ask_text(&a, "x", 5, &b.slot[1]);
+    a.r.deadline_seconds = 0.01;
+    submit_request(e, &a.r);
+    wait_for(&b, 2);
+    T_EQ(b.slot[1].order, 0);
+    T_EQ(b.slot[1].r.finish, FINISH_DEADLINE);
+    T_EQ(b.slot[1].r.status, GALLEY_ETIMEOUT);
+    T_EQ(b.slot[1].r.n_output, 0);
+    T_EQ(b.slot[0].r.finish, FINISH_DEADLINE);
+    T_OK(b.slot[0].r.n_output > 0 && b.slot[0].r.n_output < 1500);
+    T_EQ(b.slot[0].r.n_output, b.slot[0].n_tokens);
+    T_STR(b.slot[0].text, b.slot[0].shown.data); /* the text is what there is */
+    expect_idle(e);
+    engine_close(e);
+    inbox_deinit(&b);
+}
+
+/* Waits until the engine has at least `n` requests that hold a place. */
+static void wait_running(struct engine *e, int n)
+{
+    while (engine_totals(e).n_running < n) {
+        nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
+    }
+}
+
+static void cancels_take_effect_in_every_phase(void)
+{
+    struct engine *e = open_with((struct engine_config){ .max_seqs = 1, .max_rows = 4 });
+    struct inbox b;
+    inbox_init(&b);
+    struct ask a;
+    char *text = long_text(24);
+    /* Encoding: two thousand patches take the tower far longer than a piece of work. */
+    ask_init(&a, golden[1].image, "x", &b.slot[0]);
+    a.parts[0].width = a.parts[0].height = 28 * 36;
+    request_id id = submit_request(e, &a.r);
+    wait_running(e, 1);
+    const uint64_t passes = engine_totals(e).n_passes;
+    engine_cancel(e, id);
+    wait_for(&b, 1);
+    T_EQ(b.slot[0].r.finish, FINISH_CANCELLED);
+    T_EQ(engine_totals(e).n_passes, passes); /* no row was computed */
+    T_EQ(b.slot[0].r.n_output, 0);
+    expect_idle(e);
+    /* Prefill. */
+    ask_text(&a, text, 5, &b.slot[1]);
+    id = submit_request(e, &a.r);
+    while (engine_totals(e).n_passes < passes + 3) {
+        nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+    }
+    engine_cancel(e, id);
+    wait_for(&b, 2);
+    T_EQ(b.slot[1].r.finish, FINISH_CANCELLED);
+    T_EQ(b.slot[1].r.n_output, 0);
+    T_OK(engine_totals(e).n_passes < passes + (uint64_t)b.slot[1].r.n_prompt / 4);
+    /* Decoding, with another one waiting. */
+    ask_text(&a, "x", 1500, &b.slot[2]);
+    id = submit_request(e, &a.r);
+    wait_for_tokens(&b.slot[2], 3);
+    ask_text(&a, "x", 5, &b.slot[3]);
+    const request_id waiting = submit_request(e, &a.r);
+    engine_cancel(e, waiting);
+    wait_for(&b, 3);
+    T_EQ(b.slot[3].r.finish, FINISH_CANCELLED);
+    T_EQ(b.slot[2].n_events, 0);
+    engine_cancel(e, id);
+    wait_for(&b, 4);
+    T_EQ(b.slot[2].r.finish, FINISH_CANCELLED);
+    T_OK(b.slot[2].r.n_output < 1500);
+    T_STR(b.slot[2].text, b.slot[2].shown.data);
+    expect_idle(e);
+    engine_close(e);
+    inbox_deinit(&b);
+    mem_free(text);
+}
+
+static uint32_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return (uint32_t)(*state >> 32);
+}
+
+/* Requests, cancels and deadlines at random, in a pool too small for them: one final event each,
+ * and every block comes back (engine_close asserts it, too). */
+static void everybody_ends_once(void)
+{
+    enum { N = 160 };
+    struct engine *e = open_with((struct engine_config){
+        .max_seqs = 6, .max_rows = 40, .kv_bytes = 16u * 196608, .vision_cache_bytes = 200000 });
+    struct inbox b;
+    inbox_init(&b);
+    uint64_t state = 88172645463325252u;
+    request_id id[N];
+    for (int i = 0; i < N; i++) {
+        const uint32_t r = next_random(&state);
+        struct ask a;
+        ask_init(&a, r % 3 == 0 ? golden[r / 3 % N_IMAGES].image : NULL, "Convert.", &b.slot[i]);
+        if (a.parts[0].image) {
+            a.parts[0].width = 28 * (1 + (int)(r / 16 % 6));
+            a.parts[0].height = 28 * (1 + (int)(r / 128 % 3));
+        }
+        a.r.max_new_tokens = 1 + (int)(r / 1024 % 60);
+        a.r.sampling.temperature = r / 8192 % 2;
+        a.r.sampling.seed = r;
+        a.r.draft = r / 16384 % 2 ? "# Some draft that is wrong" : NULL;
+        a.r.tau = 1;
+        a.r.deadline_seconds = r / 32768 % 9 == 0 ? 0.02 : 0;
+        a.r.priority = (int)(r / 65536 % 5);
+        id[i] = submit_request(e, &a.r);
+        if (next_random(&state) % 4 == 0) {
+            engine_cancel(e, id[next_random(&state) % (uint32_t)(i + 1)]);
+        }
+        if (next_random(&state) % 8 == 0) {
+            nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+        }
+    }
+    wait_for(&b, N);
+    expect_idle(e);
+    int n_by_finish[FINISH_FAILED + 1] = { 0 };
+    for (int i = 0; i < N; i++) {
+        T_EQ(b.slot[i].n_events, 1);
+        T_EQ(b.slot[i].r.id, id[i]);
+        T_OK((b.slot[i].error[0] != '\0') == (b.slot[i].r.status != GALLEY_OK));
+        T_OK(b.slot[i].r.finish != FINISH_FAILED);
+        n_by_finish[b.slot[i].r.finish]++;
+    }
+    T_OK(n_by_finish[FINISH_CANCELLED] > 0);
+    T_OK(n_by_finish[FINISH_LENGTH] + n_by_finish[FINISH_STOP] > 40);
+    T_EQ(b.n_ended, N);
+    engine_close(e);
+    inbox_deinit(&b);
+}
+
+/* Requests that hold the same image: one encoding; later ones find it. */
+static void an_image_is_encoded_once(void)
+{
+    struct engine *e = open_with((struct engine_config){ .max_seqs = 8, .no_prefix_cache = true });
+    struct inbox b;
+    inbox_init(&b);
+    for (int i = 0; i < 6; i++) {
+        submit(e, &b, i, golden[1].image, NULL, 1);
+        if (i == 4) {
+            wait_for(&b, 5);
+        }
+    }
+    wait_for(&b, 6);
+    const struct engine_totals t = engine_totals(e);
+    T_EQ(t.n_images, 6);
+    T_EQ(t.n_images_cached, 5);
+    T_EQ(b.slot[0].r.n_images_cached, 0);
+    T_EQ(b.slot[5].r.n_images_cached, 1);
+    T_OK(b.slot[5].r.encode_seconds == 0 && b.slot[0].r.encode_seconds > 0);
+    engine_close(e);
+    inbox_deinit(&b);
+}
+
+/* The same size is not the same image: another answer, nothing shared beyond the frame. */
+static void other_pixels_are_another_image(void)
+{
+    struct engine *e = open_with((struct engine_config){ 0 });
+    struct inbox b;
+    inbox_init(&b);
+    struct image *im =
+        image_crop(golden[0].image, 0, 0, golden[0].image->width, golden[0].image->height);
+    T_OK(im);
+    submit(e, &b, 0, golden[0].image, NULL, 1);
+    wait_for(&b, 1);
+    submit(e, &b, 1, im, NULL, 1); /* a copy: all of it is there */
+    wait_for(&b, 2);
+    T_STR(b.slot[1].text, golden[0].text);
+    T_OK(b.slot[1].r.n_cached >= (b.slot[1].r.n_prompt - 1) / KV_BLOCK * KV_BLOCK);
+    T_EQ(b.slot[1].r.n_images_cached, 1);
+    im->rgb[3 * (im->width / 2)] ^= 0x80; /* one value of one pixel of the first row */
+    submit(e, &b, 2, im, NULL, 1);
+    wait_for(&b, 3);
+    T_EQ(b.slot[2].r.n_cached, 0);
+    T_EQ(b.slot[2].r.n_images_cached, 0);
+    image_unref(im);
+    engine_close(e);
+    inbox_deinit(&b);
+}
+
+/* The next turn of a conversation finds the last one's keys, its answer's too. */
+static void a_long_beginning_is_computed_once(void)
+{
+    struct engine *e = open_with((struct engine_config){ 0 });
+    struct inbox b;
+    inbox_init(&b);
+    char *text = long_text(8);
+    for (int i = 0; i < 6; i++) { /* at once: those behind wait for the first one's blocks */
+        struct ask a;
+        ask_text(&a, text, 8, &b.slot[i]);
+        a.r.sampling = (struct sample_params){ .temperature = 1, .seed = (uint64_t)i };
+        submit_request(e, &a.r);
+    }
+    wait_for(&b, 6);
+    const int whole = (b.slot[0].r.n_prompt - 1) / KV_BLOCK * KV_BLOCK;
+    T_OK(whole > 100);
+    int n_computed = 0;
+    for (int i = 0; i < 6; i++) {
+        n_computed += b.slot[i].r.n_prompt - b.slot[i].r.n_cached;
+    }
+    T_OK(n_computed < b.slot[0].r.n_prompt + 6 * 2 * KV_BLOCK);
+    engine_close(e);
+    inbox_deinit(&b);
+    mem_free(text);
+}
+
+static void what_cannot_be_served_says_why(void)
+{
+    struct engine *e = open_with((struct engine_config){ .context = 200 });
+    struct inbox b;
+    inbox_init(&b);
+    char *text = long_text(20);
+    struct ask a;
+    ask_text(&a, text, 5, &b.slot[0]);
+    submit_request(e, &a.r);
+    ask_init(&a, golden[0].image, "x", &b.slot[1]);
+    a.parts[0].width = 28 * 500;
+    a.parts[0].height = 28 * 400;
+    submit_request(e, &a.r);
+    static const int32_t ids[] = { 5, 6, 1 << 20 };
+    ask_init(&a, NULL, NULL, &b.slot[2]);
+    a.parts[0].tokens = ids;
+    a.parts[0].n_tokens = COUNT(ids);
+    a.r.raw = true;
+    submit_request(e, &a.r);
+    wait_for(&b, 3);
+    for (int i = 0; i < 3; i++) {
+        T_EQ(b.slot[i].r.finish, FINISH_FAILED);
+    }
+    T_EQ(b.slot[0].r.status, GALLEY_ELIMIT);
+    T_OK(strstr(b.slot[0].error, "needs") && strstr(b.slot[0].error, "has 200"));
+    T_EQ(b.slot[1].r.status, GALLEY_ELIMIT);
+    T_OK(strstr(b.slot[1].error, "message 1, part 1: image needs 156.8 Mpixel, limit"));
+    T_EQ(b.slot[2].r.status, GALLEY_EINPUT);
+    T_OK(strstr(b.slot[2].error, "1048576"));
+    engine_close(e);
+    inbox_deinit(&b);
+    mem_free(text);
+}
+
+/* The context ends a text that knows no other end. */
+static void the_context_ends_a_text(void)
+{
+    struct engine *e = open_with((struct engine_config){ .context = 64 });
+    struct inbox b;
+    inbox_init(&b);
+    struct ask a;
+    ask_text(&a, "x", 0, &b.slot[0]);
+    submit_request(e, &a.r);
+    wait_for(&b, 1);
+    T_EQ(b.slot[0].r.finish, FINISH_LENGTH);
+    T_EQ(b.slot[0].r.n_prompt + b.slot[0].r.n_output, 64);
+    engine_close(e);
+    inbox_deinit(&b);
+}
+
+/* Whichever allocation fails: the request it was for fails, nobody else, and the engine lives. */
+static void short_memory_fails_one_request(void)
+{
+    struct engine *e = open_with((struct engine_config){ .max_seqs = 4, .n_threads = 1 });
+    for (long n = 1; n < 160; n += 1 + n / 12) {
+        struct inbox b;
+        inbox_init(&b);
+        struct ask a;
+        int n_sent = 0;
+        mem_fail_at(n);
+        for (int i = 0; i < 2; i++) {
+            ask_init(&a, golden[1].image, "Convert to Markdown.", &b.slot[i]);
+            a.r.on_chunk = NULL;
+            a.parts[0].width = 28 * (4 + i + (int)n); /* not cached */
+            a.parts[0].height = 28;
+            a.r.max_new_tokens = 12;
+            a.r.stop = (const char *const[]){ "zzzz" };
+            a.r.n_stop = 1;
+            request_id id;
+            const enum galley_status rc = engine_submit(e, &a.r, &id, NULL);
+            T_OK(rc == GALLEY_OK || rc == GALLEY_ENOMEM);
+            n_sent += rc == GALLEY_OK;
+        }
+        wait_for(&b, n_sent);
+        mem_fail_at(0);
+        int n_failed = 0;
+        for (int i = 0; i < 2; i++) {
+            T_OK(b.slot[i].n_events <= 1);
+            n_failed += b.slot[i].n_events && b.slot[i].r.finish == FINISH_FAILED;
+            T_OK(!n_failed || b.slot[i].r.status == GALLEY_ENOMEM ||
+                 b.slot[i].r.finish != FINISH_FAILED);
+        }
+        T_OK(n_failed <= 2);
+        submit(e, &b, 3, golden[1].image, NULL, 1);
+        wait_for(&b, n_sent + 1);
+        T_STR(b.slot[3].text, golden[1].text);
+        inbox_deinit(&b);
+    }
+    expect_idle(e);
+    engine_close(e);
+}
+
+static const struct t_case cases[] = {
+    { "decoding_goes_on_beside_a_long_prompt", decoding_goes_on_beside_a_long_prompt },
+    { "decoding_goes_on_beside_an_image", decoding_goes_on_beside_an_image },
+    { "priorities_go_first", priorities_go_first },
+    { "waiting_raises_a_priority", waiting_raises_a_priority },
+    { "deadlines_end_waiting_and_running", deadlines_end_waiting_and_running },
+    { "cancels_take_effect_in_every_phase", cancels_take_effect_in_every_phase },
+    { "everybody_ends_once", everybody_ends_once },
+    { "an_image_is_encoded_once", an_image_is_encoded_once },
+    { "other_pixels_are_another_image", other_pixels_are_another_image },
+    { "a_long_beginning_is_computed_once", a_long_beginning_is_computed_once },
+    { "what_cannot_be_served_says_why", what_cannot_be_served_says_why },
+    { "the_context_ends_a_text", the_context_ends_a_text },
+    { "short_memory_fails_one_request", short_memory_fails_one_request },
+};
+
+int main(int argc, char **argv)
+{
+    return engine_tests(argc, argv, cases, COUNT(cases));
+}
