@@ -263,3 +263,20 @@ int prefix_n_evictable(const struct prefix_cache *c)
     }
     return n;
 }
+
+void prefix_check(const struct prefix_cache *c)
+{
+    int n = 0, n_children = 0, n_parents = 0;
+    for (int32_t b = c->oldest, older = NONE; b != NONE; older = b, b = c->entry[b].newer, n++) {
+        const struct entry *e = &c->entry[b];
+        assert(e->known && e->older == older && n < c->n_known);
+        assert(c->slot[slot_find(c, &e->key)] == b);
+        assert(kv_block_refs(c->kv, b) > 0);
+        assert(e->parent == NONE || c->entry[e->parent].known);
+        n_children += e->n_children;
+        n_parents += e->parent != NONE;
+    }
+    assert(n == c->n_known && n_children == n_parents);
+    (void)n_children; /* read by asserts only */
+    (void)n_parents;
+}

@@ -51,5 +51,8 @@ int prefix_n_blocks(const struct prefix_cache *c); /* held now */
 /* How many prefix_evict could give back: held by nobody else, and so is all that hangs on them.
  * Walks the whole cache. */
 int prefix_n_evictable(const struct prefix_cache *c);
+/* Asserts that table, list, parents and the pool's counts agree.  kv_check_lists does not know of
+ * this cache: a pool with one has prefix_n_blocks more holders. */
+void prefix_check(const struct prefix_cache *c);
 
 #endif

@@ -381,6 +381,7 @@ static void random_life(void)
         }
         T_EQ(prefix_n_blocks(f.c), n_known);
         kv_check(f.kv);
+        prefix_check(f.c);
     }
     T_OK(n_hits > 1000 && n_short > 100);
     for (int k = 0; k < N_SEQS; k++) {
