@@ -1,10 +1,16 @@
-/* tokenizer.h - byte-level BPE as in Hugging Face tokenizer.json.
+/* tokenizer.h - text to token ids and back, equal to Hugging Face's tokenizers on every input.
  *
- * Supported: normalizer NFC or none; pre-tokenizer Sequence[Split(regex, isolated),
- * ByteLevel(add_prefix_space false, use_regex false)] or ByteLevel with its own regex; model BPE
- * (merges as strings or pairs, ignore_merges); added tokens (special and not, normalized or
- * not, lstrip/rstrip/single_word); decoder ByteLevel.  Anything else in the file is refused by
- * name.  Immutable after opening: any number of threads may encode at once. */
+ * From tokenizer.json:
+ * - byte-level BPE: normalizer NFC or none; pre-tokenizer ByteLevel, alone or behind Split (regex,
+ *   isolated) and Digits; decoder ByteLevel;
+ * - BPE of characters (Gemma 3, Llama 2): normalizer Replace or Prepend and Replace, or
+ *   pre-tokenizer Metaspace; byte_fallback; decoder Sequence of Replace, ByteFallback, Fuse, Strip;
+ * - in both: merges as strings or pairs, ignore_merges, added tokens (special and not, normalized
+ *   or not, lstrip/rstrip/single_word), one token in front by TemplateProcessing.
+ * From GGUF metadata: the same two, byte-level ones with a known tokenizer.ggml.pre (and NFC where
+ * the family's tokenizer.json has it), the others merged by score.
+ * Anything else in a file is refused by name.  Immutable after opening: any number of threads may
+ * encode at once. */
 #ifndef GALLEY_FORMAT_TOKENIZER_H
 #define GALLEY_FORMAT_TOKENIZER_H
 

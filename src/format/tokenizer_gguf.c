@@ -273,7 +273,8 @@ static enum galley_status read_merge(struct tokenizer *t, const struct source *s
                                  .right = tok_find(t, gap + 1, n_b),
                                  .rank = rank,
                                  .id = find_joined(t, *guess, s->text, n_a, gap + 1, n_b) };
-    if (m.left < 0 || m.right < 0 || m.id < 0) {
+    /* A merge that made a control token would let a text forge it. */
+    if (m.left < 0 || m.right < 0 || m.id < 0 || !(t->entries[m.id].flags & TOK_MODEL)) {
         return galley_err_set(src->err, GALLEY_EMODEL,
                               "%s: merge %d (\"%.*s\") needs a token the vocabulary lacks",
                               src->where, (int)rank, (int)(s->n < 80 ? s->n : 80), s->text);

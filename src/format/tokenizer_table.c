@@ -73,7 +73,7 @@ static uint64_t hash_bytes(const char *s, size_t n)
  * empty. */
 static uint32_t slot_tag(uint64_t hash)
 {
-    return (uint32_t)(hash >> 32) % 4095u * (SLOT_ID + 1);
+    return (uint32_t)((hash >> 32) * 4095u >> 32) * (SLOT_ID + 1);
 }
 
 /* The slot that holds s, or the empty one where it belongs. */

@@ -1,6 +1,7 @@
-/* fuzz_tokenizer.c - three doors to the tokenizer, by the first byte:
+/* fuzz_tokenizer.c - four doors to the tokenizer, by the first byte:
  *   'R' the rest is a split pattern for a small built-in vocabulary,
  *   'T' the rest is text for it,
+ *   'G' the whole input is a GGUF file with a tokenizer,
  *   else the whole input is a tokenizer.json. */
 #include <stdint.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "src/base/mem.h"
 #include "src/base/utf8.h"
+#include "src/format/gguf.h"
 #include "src/format/tokenizer.h"
 
 #define CHECK(cond)  \
@@ -97,6 +99,57 @@ static void encode(const struct tokenizer *t, const char *s, size_t n)
     }
 }
 
+/* Only frames hold control tokens, whatever the vocabulary and its merges say. */
+static void check_control(const struct tokenizer *t, const struct gguf *g)
+{
+    const struct tokenizer_part parts[] = { { sample, strlen(sample), false },
+                                            { "<|im_start|>", 12, true },
+                                            { "<s>|im_start|>", 14, false } };
+    const struct gguf_value *types = gguf_lookup(g, "tokenizer.ggml.token_type");
+    struct galley_err err = { 0 };
+    int32_t *ids;
+    int n_ids, n_control = 0;
+    if (tokenizer_encode_parts(t, parts, 3, &ids, &n_ids, &err)) {
+        CHECK(!ids && err.msg[0]);
+        return;
+    }
+    for (int i = 0; i < n_ids; i++) {
+        CHECK(ids[i] >= 0 && ids[i] < tokenizer_n_vocab(t));
+        n_control += types && gguf_int(types, (uint64_t)ids[i]) == 3;
+    }
+    CHECK(n_control <= 12); /* at most one a byte of the frame */
+    mem_free(ids);
+}
+
+static void open_gguf(const char *s, size_t n)
+{
+    struct gguf *g;
+    struct tokenizer *t;
+    struct galley_err err = { 0 };
+    if (gguf_open_memory(&g, s, n, &err)) {
+        return; /* fuzz_gguf's business */
+    }
+    const enum galley_status rc = tokenizer_open_gguf(&t, g, &err);
+    CHECK((rc == GALLEY_OK) == (t != NULL) && (rc == GALLEY_OK || err.msg[0]));
+    if (t) {
+        int n_eos;
+        const int32_t *eos = tokenizer_eos(t, &n_eos);
+        for (int i = 0; i < n_eos; i++) {
+            CHECK(eos[i] >= 0 && eos[i] < tokenizer_n_vocab(t));
+        }
+        CHECK(tokenizer_bos(t) >= -1 && tokenizer_bos(t) < tokenizer_n_vocab(t));
+        struct buf all;
+        buf_init(&all, 1 << 24);
+        for (int id = -1; id <= tokenizer_n_vocab(t); id++) {
+            tokenizer_decode(t, id, true, &all);
+        }
+        buf_deinit(&all);
+        check_control(t, g);
+    }
+    tokenizer_close(t);
+    gguf_close(g);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     static struct tokenizer *fixed;
@@ -111,6 +164,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct tokenizer *t = NULL;
     if (n > 0 && s[0] == 'T') {
         encode(fixed, s + 1, n - 1);
+        return 0;
+    }
+    if (n > 0 && s[0] == 'G') {
+        open_gguf(s, n);
         return 0;
     }
     if (n > 0 && s[0] == 'R') {
