@@ -76,6 +76,32 @@ static struct tokenizer *build(const char *pattern, size_t n)
     return t;
 }
 
+/* Some tokenizers write a special token for what they do not know. */
+static int32_t unknown_of(const struct tokenizer *t, const char *s, size_t n)
+{
+    int32_t *ids, unknown = -1;
+    int n_ids;
+    if (tokenizer_encode(t, s, n, false, &ids, &n_ids, NULL)) {
+        return -1;
+    }
+    for (int i = 0; i < n_ids; i++) {
+        unknown = tokenizer_is_special(t, ids[i]) ? ids[i] : unknown;
+    }
+    mem_free(ids);
+    return unknown;
+}
+
+/* A character that no vocabulary has, then bytes that one may lack, each by itself. */
+static int32_t find_unknown(const struct tokenizer *t)
+{
+    int32_t unknown = unknown_of(t, "\xf4\x8f\xbf\xbd", 4);
+    for (uint32_t cp = 0; cp < 0x110000 && unknown < 0; cp = cp < 0x100 ? cp + 1 : cp * 2 + 1) {
+        char c[4];
+        unknown = unknown_of(t, c, (size_t)utf8_encode(cp, c));
+    }
+    return unknown;
+}
+
 /* Ids are in range; without special tokens none comes out. */
 static void encode(const struct tokenizer *t, const char *s, size_t n)
 {
@@ -91,7 +117,7 @@ static void encode(const struct tokenizer *t, const char *s, size_t n)
         buf_init(&back, 1 << 24);
         for (int i = 0; i < n_ids; i++) {
             CHECK(ids[i] >= 0 && ids[i] < tokenizer_n_vocab(t));
-            CHECK(special || !tokenizer_is_special(t, ids[i]));
+            CHECK(special || !tokenizer_is_special(t, ids[i]) || ids[i] == find_unknown(t));
             tokenizer_decode(t, ids[i], true, &back);
         }
         buf_deinit(&back);
