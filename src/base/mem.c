@@ -85,12 +85,13 @@ void *mem_huge(size_t size)
     if (size > SIZE_MAX - HUGE_PAGE || must_fail()) {
         return NULL;
     }
-    void *p = aligned_alloc(HUGE_PAGE, (size + 63) & ~(size_t)63);
+    void *p = NULL; /* aligned_alloc would want a multiple of the page */
+    if (posix_memalign(&p, HUGE_PAGE, (size + 63) & ~(size_t)63) != 0) {
+        return NULL;
+    }
 #ifdef MADV_HUGEPAGE
     /* Only whole pages: a last, started one would be resident in full.  A refusal costs speed. */
-    if (p) {
-        (void)madvise(p, size / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
-    }
+    (void)madvise(p, size / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
 #endif
     return p;
 }
