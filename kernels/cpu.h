@@ -62,9 +62,12 @@ enum cpu_isa cpu_isa_best(void);
 #define CPU_TAIL_KEYS   96 /* a tree's 64 keys and those before them in the block it begins in */
 #define CPU_SPAN_FLOATS ((size_t)1 << 20) /* states of spans; pages never used cost nothing */
 
-/* Quantised products: rows of a piece (their sums stay in L1), rows quantised at a time. */
-#define CPU_QPIECE 96
-#define CPU_QROWS  512
+/* Quantised products: rows of a piece (their sums stay in L1 and L2), groups of columns written
+ * out together (the rows of y are far apart: single lines of them cost), rows quantised at a
+ * time. */
+#define CPU_QPIECE  192
+#define CPU_QGROUPS 4
+#define CPU_QROWS   512
 
 struct cpu_qact {
     struct qact a;
@@ -72,7 +75,7 @@ struct cpu_qact {
 };
 
 struct cpu_scratch {
-    _Alignas(QGEMM_ALIGN) float q_acc[CPU_QPIECE * QGEMM_NR];
+    _Alignas(QGEMM_ALIGN) float q_acc[CPU_QGROUPS][CPU_QPIECE * QGEMM_NR];
     struct qgemm_panel panel;
     float widened[GEMM_KC * GEMM_NR];
     /* An attention tile.  Two states, as a span is merged into those before it. */
@@ -94,7 +97,7 @@ struct cpu_device {
     struct pool *pool;
     struct cpu_scratch *scratch; /* [threads] */
     struct cpu_qact qact[QACT_KIND_COUNT];
-    float *spans;                /* [CPU_SPAN_FLOATS] */
+    float *spans; /* [CPU_SPAN_FLOATS] */
 };
 
 static inline struct cpu_device *cpu_of(struct device *d)

@@ -17,6 +17,7 @@
 /* Quantised pieces are many, because neighbours on a shared machine slow one thread. */
 #define QPIECES_PER_CPU 16
 #define QGROUPS_MAX     16
+#define QROWS_STEP      6 /* what the widest register tile takes */
 
 /* The matrix as [shape[0]][all the rest]: a convolution over whole patches is one too. */
 static enum galley_status shape_of(const struct tensor *w, int64_t *n_out, int64_t *n_in,
@@ -191,9 +192,11 @@ static void dense_cut(struct part_job *p, int rows, int n_wanted)
 static void quant_cut(struct part_job *p, int rows, int n_wanted)
 {
     p->rows_piece = pieces(rows, pieces(rows, CPU_QPIECE));
+    p->rows_piece = pieces(p->rows_piece, QROWS_STEP) * QROWS_STEP; /* <= CPU_QPIECE: a multiple */
     p->n_row_pieces = pieces(rows, p->rows_piece);
     p->groups_piece = p->l->n_groups * p->n_row_pieces / n_wanted;
-    p->groups_piece = p->groups_piece > QGROUPS_MAX ? QGROUPS_MAX : p->groups_piece;
+    const int most = p->n_row_pieces > 1 ? CPU_QGROUPS : QGROUPS_MAX;
+    p->groups_piece = p->groups_piece > most ? most : p->groups_piece;
     p->groups_piece = p->groups_piece < 1 ? 1 : p->groups_piece;
 }
 

@@ -18,8 +18,8 @@ enum galley_status qact_reserve(struct cpu_device *c, unsigned kinds, int n_in,
             continue;
         }
         /* Below 2^31 * 512 * 384: no overflow.  Pages nobody needs are never touched. */
-        int8_t *code = mem_aligned(units * QGEMM_K);
-        union qact_meta *meta = mem_aligned(units * sizeof(*meta));
+        int8_t *code = mem_huge(units * QGEMM_K);
+        union qact_meta *meta = mem_huge(units * sizeof(*meta));
         if (!code || !meta) {
             mem_free(code);
             mem_free(meta);
@@ -82,20 +82,28 @@ void qact_rows(const struct matmul_job *m, unsigned kinds, int n_in)
     }
 }
 
-/* n: columns of the group that exist. */
-static void rows_out(const struct part_job *job, const float *acc, int r0, int rows, int group,
-                     int n)
+/* The rows of n groups from group on to y, with their bias. */
+static void rows_out(const struct part_job *job, const struct cpu_scratch *s, int r0, int rows,
+                     int group, int n)
 {
     const struct matmul_job *m = job->m;
-    const float *bias = job->l->bias ? job->l->bias + group * QGEMM_NR : NULL;
-    float *y = m->y + (size_t)r0 * m->y_ld + (size_t)(job->l->column + group * QGEMM_NR);
-    for (int r = 0; r < rows; r++, y += m->y_ld, acc += QGEMM_NR) {
-        if (!bias) {
-            memcpy(y, acc, (size_t)n * sizeof(*y));
-            continue;
-        }
-        for (int j = 0; j < n; j++) {
-            y[j] = acc[j] + bias[j];
+    const int column = group * QGEMM_NR, left = job->l->n_out - column;
+    const float *bias = job->l->bias ? job->l->bias + column : NULL;
+    float *y = m->y + (size_t)r0 * m->y_ld + (size_t)(job->l->column + column);
+    for (int r = 0; r < rows; r++, y += m->y_ld) {
+        for (int g = 0; g < n; g++) {
+            const float *acc = s->q_acc[g] + r * QGEMM_NR;
+            float *to = y + g * QGEMM_NR;
+            GALLEY_PREFETCH(to + 6 * m->y_ld); /* each row is on a page of its own */
+            GALLEY_PREFETCH(to + 6 * m->y_ld + 16);
+            const int there = left - g * QGEMM_NR < QGEMM_NR ? left - g * QGEMM_NR : QGEMM_NR;
+            if (!bias && there == QGEMM_NR) {
+                memcpy(to, acc, QGEMM_NR * sizeof(*to)); /* a constant size: no call */
+                continue;
+            }
+            for (int j = 0; j < there; j++) {
+                to[j] = bias ? acc[j] + bias[g * QGEMM_NR + j] : acc[j];
+            }
         }
     }
 }
@@ -108,18 +116,22 @@ void qgemm_piece(const struct part_job *job, int i, int i_thread)
     const int r0 = i % job->n_row_pieces * job->rows_piece;
     const int rows = m->rows - r0 < job->rows_piece ? m->rows - r0 : job->rows_piece;
     const int g0 = i / job->n_row_pieces * job->groups_piece;
+    const int g1 = g0 + job->groups_piece < l->n_groups ? g0 + job->groups_piece : l->n_groups;
     assert(rows <= CPU_QPIECE);
-    for (int g = g0; g < g0 + job->groups_piece && g < l->n_groups; g++) {
-        const struct qgemm_tile t = { .acc = s->q_acc,
-                                      .w = (const char *)l->w + (size_t)g * l->group_bytes,
-                                      .type = l->dtype,
-                                      .n_in = l->n_in,
-                                      .x = &m->c->qact[qact_kind_of(l->dtype)].a,
-                                      .row0 = r0,
-                                      .rows = rows,
-                                      .panel = &s->panel };
-        m->c->k.qgemm_tile(&t);
-        const int left = l->n_out - g * QGEMM_NR;
-        rows_out(job, s->q_acc, r0, rows, g, left < QGEMM_NR ? left : QGEMM_NR);
+    for (int g = g0; g < g1; g += CPU_QGROUPS) {
+        const int n = g1 - g < CPU_QGROUPS ? g1 - g : CPU_QGROUPS;
+        for (int k = 0; k < n; k++) {
+            const struct qgemm_tile t = { .acc = s->q_acc[k],
+                                          .w =
+                                              (const char *)l->w + (size_t)(g + k) * l->group_bytes,
+                                          .type = l->dtype,
+                                          .n_in = l->n_in,
+                                          .x = &m->c->qact[qact_kind_of(l->dtype)].a,
+                                          .row0 = r0,
+                                          .rows = rows,
+                                          .panel = &s->panel };
+            m->c->k.qgemm_tile(&t);
+        }
+        rows_out(job, s, r0, rows, g, n);
     }
 }
