@@ -1,4 +1,5 @@
-/* test_half.c - base: 16-bit floats, all 65,536 of each, against the formulas of IEEE 754.
+/* test_half.c - base: 16-bit floats, all 65,536 of each, against the formulas of IEEE 754, and the
+ * 256 of E4M3 against OCP's.
  *
  * What a format holds is computed here in double by ldexp; rounding is checked at every midpoint
  * between neighbours and a hair beside it, which decides every float there is. */
@@ -124,9 +125,55 @@ static void nan_stays_nan(void)
     T_OK((bf16_from_f32(v) & 0x7fff) > 0x7f80);
 }
 
+static double f8_value(unsigned a) /* 0..0x7e, positive */
+{
+    return a < 8 ? ldexp(a, -9) : ldexp(8 + (a & 7), (int)(a >> 3) - 10);
+}
+
+static void f8_widens(void)
+{
+    for (unsigned a = 0; a < 0x7f; a++) {
+        T_OK((double)f8_to_f32((uint8_t)a) == f8_value(a));
+        T_OK((double)f8_to_f32((uint8_t)(a | 0x80)) == -f8_value(a));
+        T_OK(signbit(f8_to_f32((uint8_t)(a | 0x80))));
+    }
+    T_OK(isnan(f8_to_f32(0x7f)) && isnan(f8_to_f32(0xff)));
+    T_OK(f8_value(0x7e) == 448.0 && f8_value(1) == ldexp(1, -9)); /* as OCP's table has them */
+}
+
+static void f8_is(float v, unsigned want)
+{
+    if (f8_from_f32(v) != want || f8_from_f32(-v) != (want | 0x80)) {
+        T_FAIL("%a becomes %02x and %02x, not %02x", (double)v, f8_from_f32(v), f8_from_f32(-v),
+               want);
+    }
+}
+
+static void f8_rounds(void)
+{
+    for (unsigned a = 0; a < 0x7e; a++) {
+        const float middle = (float)((f8_value(a) + f8_value(a + 1)) / 2);
+        f8_is((float)f8_value(a), a);
+        f8_is(middle, a & 1 ? a + 1 : a);
+        f8_is(nextafterf(middle, 0), a);
+        f8_is(nextafterf(middle, INFINITY), a + 1);
+    }
+    f8_is(448.0f, 0x7e);
+    f8_is(1e30f, 0x7e);
+    f8_is(INFINITY, 0x7e); /* saturates: there is no infinity */
+    f8_is(1e-45f, 0);
+    for (unsigned bit = 0; bit < 23; bit++) {
+        const uint32_t u = 0x7f800000u | 1u << bit;
+        float v;
+        memcpy(&v, &u, sizeof(v));
+        T_EQ(f8_from_f32(v) & 0x7f, 0x7f);
+    }
+}
+
 static const struct t_case cases[] = {
     { "f16_widens", f16_widens },       { "f16_rounds", f16_rounds },
     { "bf16_widens", bf16_widens },     { "bf16_rounds", bf16_rounds },
+    { "f8_widens", f8_widens },         { "f8_rounds", f8_rounds },
     { "nan_stays_nan", nan_stays_nan },
 };
 

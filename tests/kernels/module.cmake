@@ -1,4 +1,4 @@
-foreach(part attn gemm qgemm rows)
+foreach(part attn gemm paged qgemm rows)
     galley_test(check_${part} SOURCES tests/kernels/check_${part}.c DEPS kernels TIMEOUT 300)
 endforeach()
 galley_test(check_quant SOURCES tests/kernels/check_quant.c DEPS kernels)
