@@ -40,7 +40,7 @@ static void greedy_check(const struct toy_checkpoint *c, const struct golden *g,
     struct kv_seq seq = { 0 };
     pieces_run(c, kv, &(struct piece){ q, &seq, 0, q->n, logits }, 1, false);
     const double d = npy_distance(logits, g->logits.f, g->logits.n);
-    if (!(d < 1e-4)) {
+    if (!(d < 2e-5)) {
         T_FAIL("%s on %s: logits differ by %.3g", name, c->dev->ops->name, d);
     }
     for (int64_t i = 0; i < g->greedy.n; i++) {
