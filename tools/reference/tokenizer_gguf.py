@@ -5,7 +5,8 @@
   tokenizer_gguf.py json GGUFS OUT [N]          some of these as tokenizer.json, in the forms of Gemma 3, Llama 2 and SmolLM2
 
 The Hugging Face side is put together here from the same metadata, as the families' tokenizer.json are.  llama.cpp differs where it must:
-it does not normalise to NFC (so it gets text that is), cannot split at a missing byte and may merge pieces into a control token."""
+it does not normalise to NFC (so it gets text that is), does not merge across a byte that has no token, and takes the longer of two added
+tokens that overlap."""
 import pathlib
 import sys
 import unicodedata
