@@ -18,7 +18,7 @@ target_link_libraries(chat_dump PRIVATE format)
 galley_test(test_chatml SOURCES tests/format/test_chatml.c DEPS format)
 galley_test(test_hf_text SOURCES tests/format/test_hf_text.c DEPS format)
 # From GGUF files to the bits of the models made of them.
-galley_test(test_gguf_vision SOURCES tests/format/test_gguf_vision.c DEPS format vision model)
+galley_test(test_gguf_model SOURCES tests/format/test_gguf_model.c DEPS format vision model)
 # Writing: files read back, importance matrices, checkpoints anew.
 foreach(name gguf_write imatrix quantize)
     galley_test(test_${name} SOURCES tests/format/test_${name}.c DEPS format)

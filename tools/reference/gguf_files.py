@@ -1,4 +1,4 @@
-"""Fixtures of tests/format/test_gguf.c and test_gguf_config.c, written with gguf-py (pip install gguf).
+"""Fixtures of tests/format/test_gguf*.c, written with gguf-py (pip install gguf llama-cpp-python).
 
   gguf_files.py OUT     OUT is tests/format/fixtures/gguf
 
@@ -8,6 +8,7 @@ names.txt             gguf-py's table of tensor names, for the families Galley r
 qwen2 qwen3 llama gemma3 .gguf    metadata of each family, with the tensors that metadata depends on
 split-0000N-of-00003.gguf         one file in three parts
 vl.gguf               a language model with a whole byte-level vocabulary; q25_text.mmproj.gguf fits it
+run_llama, run_gemma3             small random models with what llama.cpp makes of them: ids and logits
 q25_text, q2_full                 tests/golden/hf as converters write them: language model and mmproj"""
 import json
 import pathlib
@@ -139,19 +140,19 @@ def families(out):
     w.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
     w.add_rope_scaling_factor(2.5)
     finish(w)
-    w = base(out / "llama.gguf", "llama", hidden=256, heads=4, kv=4)
+    w = base(out / "llama.gguf", "llama", hidden=64, heads=1, kv=1)
     w.add_rope_dimension_count(64)
     w.add_rope_freq_base(500000.0)
     w.add_eos_token_id(7)
     w.add_eot_token_id(9)
     w.add_tensor("rope_freqs.weight", llama3_divisors(500000.0, 64, 32.0, 1.0, 4.0, 8192))
     finish(w)
-    w = base(out / "llama_other.gguf", "llama", hidden=256, heads=4, kv=4)
+    w = base(out / "llama_other.gguf", "llama", hidden=64, heads=1, kv=1)
     w.add_rope_freq_base(10000.0)
     w.add_eos_token_id(7)
     w.add_tensor("rope_freqs.weight", llama3_divisors(10000.0, 64, 8.0, 1.5, 5.0, 512))
     finish(w)
-    w = base(out / "llama_odd.gguf", "llama", hidden=256, heads=4, kv=4)
+    w = base(out / "llama_odd.gguf", "llama", hidden=64, heads=1, kv=1)
     w.add_eos_token_id(7)
     w.add_tensor("rope_freqs.weight", np.linspace(1, 7, 32, dtype=np.float32) ** 2)
     finish(w)
@@ -183,6 +184,74 @@ def vl(out):
     w.add_chat_template("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
                         "<|im_start|>assistant\n")
     finish(w)
+
+
+N_RUN, N_VOCAB_RUN, N_LAST = 40, 40, 8
+
+
+def run_file(path, arch, c, dtype):
+    """A random model whose matrices fit F16, stored as dtype."""
+    rng = np.random.default_rng(5)
+
+    def matrix(name, *shape, scale=0.15):
+        w.add_tensor(name, (rng.standard_normal(shape) * scale).astype(np.float16).astype(dtype))
+
+    def norm(name, n):
+        w.add_tensor(name, (1 + 0.15 * rng.standard_normal(n)).astype(np.float32))
+
+    w = writer(path, arch)
+    w.add_context_length(256)
+    w.add_embedding_length(c["hidden"])
+    w.add_block_count(c["layers"])
+    w.add_feed_forward_length(c["ffn"])
+    w.add_head_count(2)
+    w.add_head_count_kv(1)
+    w.add_layer_norm_rms_eps(1e-6)
+    w.add_key_length(c["head"])
+    w.add_value_length(c["head"])
+    w.add_rope_dimension_count(c["head"])
+    w.add_rope_freq_base(1e4)
+    w.add_vocab_size(N_VOCAB_RUN)
+    w.add_tokenizer_model("none")
+    w.add_eos_token_id(N_VOCAB_RUN - 1)
+    gemma = arch == "gemma3"
+    if gemma:
+        w.add_sliding_window(16)
+        w.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+        w.add_rope_scaling_factor(8.0)
+    else:
+        w.add_tensor("rope_freqs.weight", llama3_divisors(1e4, c["head"], 8.0, 1.0, 4.0, 128))
+    matrix("token_embd.weight", N_VOCAB_RUN, c["hidden"], scale=0.6)
+    norm("output_norm.weight", c["hidden"])
+    for i in range(c["layers"]):
+        p = f"blk.{i}."
+        for name in ("attn_norm", "ffn_norm") + (("post_attention_norm", "post_ffw_norm") if gemma else ()):
+            norm(f"{p}{name}.weight", c["hidden"])
+        for name in ("attn_q_norm", "attn_k_norm") if gemma else ():
+            norm(f"{p}{name}.weight", c["head"])
+        matrix(p + "attn_q.weight", 2 * c["head"], c["hidden"])
+        matrix(p + "attn_k.weight", c["head"], c["hidden"])
+        matrix(p + "attn_v.weight", c["head"], c["hidden"])
+        matrix(p + "attn_output.weight", c["hidden"], 2 * c["head"])
+        matrix(p + "ffn_gate.weight", c["ffn"], c["hidden"])
+        matrix(p + "ffn_up.weight", c["ffn"], c["hidden"])
+        matrix(p + "ffn_down.weight", c["hidden"], c["ffn"])
+    finish(w)
+
+
+def run(out):
+    """llama.cpp gets the same values in F32: with F16 matrices it rounds activations."""
+    import llama_cpp
+    wide = out / "wide.gguf"
+    for arch, c in (("llama", dict(layers=1, hidden=32, head=16, ffn=16)), ("gemma3", dict(layers=7, hidden=16, head=8, ffn=8))):
+        run_file(out / f"run_{arch}.gguf", arch, c, np.float16)
+        run_file(wide, arch, c, np.float32)
+        ids = np.random.default_rng(7).integers(0, N_VOCAB_RUN, N_RUN).astype(np.int32)
+        m = llama_cpp.Llama(str(wide), n_ctx=256, verbose=False, logits_all=True, type_k=0, type_v=0, flash_attn=False)
+        m.eval(ids.tolist())
+        np.save(out / f"run_{arch}.ids.npy", ids)
+        np.save(out / f"run_{arch}.logits.npy", m.scores[N_RUN - N_LAST:N_RUN].astype(np.float32))
+    wide.unlink()
 
 
 def split(out):
@@ -293,5 +362,5 @@ def cases(out):
 if __name__ == "__main__":
     to = pathlib.Path(sys.argv[1])
     to.mkdir(parents=True, exist_ok=True)
-    for make in (kinds, types, names, families, vl, split, cases):
+    for make in (kinds, types, names, families, vl, split, cases, run):
         make(to)
