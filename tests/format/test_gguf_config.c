@@ -316,6 +316,7 @@ static void check_same_weights(struct weights *got, const char *dir, const char 
             continue;
         }
         n++;
+        weights_release(want, w); /* comes back from the file */
         if (strstr(name, "attn.qkv.")) {
             check_parts(got, w, name);
         } else if (weights_lookup(got, name, w->n_dim, w->shape, &t, &err)) {
