@@ -9,7 +9,7 @@
 struct seg_job {
     struct cpu_device *c;
     const struct attn_seg_args *a;
-    int rows, each;
+    int row0, rows, each; /* the rows asked for, and those of a piece */
 };
 
 /* The segment that holds row r. */
@@ -78,8 +78,8 @@ static void seg_piece(void *arg, int i, int i_thread)
 {
     const struct seg_job *j = arg;
     const int n_head = j->a->n_head;
-    int r = i / n_head * j->each;
-    const int end = r + j->each < j->rows ? r + j->each : j->rows;
+    int r = j->row0 + i / n_head * j->each;
+    const int last = j->row0 + j->rows, end = r + j->each < last ? r + j->each : last;
     while (r < end) {
         const int s = seg_find(j->a, r);
         const int stop = j->a->seg[s + 1] < end ? j->a->seg[s + 1] : end;
@@ -102,12 +102,15 @@ void cpu_attn_seg(struct device *d, const struct attn_seg_args *a)
 {
     assert(a->head_dim > 0 && a->head_dim <= ATTN_HEAD_DIM_MAX);
     struct cpu_device *c = cpu_of(d);
-    struct seg_job j = { c, a, a->n_seg > 0 ? a->seg[a->n_seg] : 0, 0 };
+    const int all = a->n_seg > 0 ? a->seg[a->n_seg] : 0;
+    struct seg_job j = { c, a, a->row0, a->n_rows ? a->n_rows : all - a->row0, 0 };
+    assert(j.row0 >= 0 && j.rows >= 0 && j.rows <= all - j.row0);
     double pairs = 0.0;
     for (int s = 0; s < a->n_seg; s++) {
         const double n = a->seg[s + 1] - a->seg[s];
         pairs += n * n;
     }
+    pairs *= all ? (double)j.rows / all : 0; /* near enough to choose threads by */
     j.each = rows_each(c, j.rows, a->n_head, tile_rows_max(a->head_dim));
     cpu_run(c, seg_piece, &j, (j.rows + j.each - 1) / j.each * a->n_head,
             pairs * 4.0 * a->head_dim * a->n_head / (0.5 * c->k.flops_per_us));

@@ -53,7 +53,8 @@ struct rope_args {
 /* Attention inside segments, no mask (vision towers).
  * q, k, v, out: [rows][n_head][head_dim], ld floats from row to row (one for all of q, k, v).
  * Segment s covers rows seg[s] .. seg[s+1]-1; seg[0] = 0, seg[n_seg] = rows; empty ones are
- * fine.  head_dim at most ATTN_HEAD_DIM_MAX, here and below: hf_config.c checks it. */
+ * fine.  head_dim at most ATTN_HEAD_DIM_MAX, here and below: hf_config.c checks it.
+ * Of these rows only row0 .. row0+n_rows-1 of q are asked for; both 0: all. */
 struct attn_seg_args {
     float *out;
     size_t out_ld;
@@ -62,6 +63,7 @@ struct attn_seg_args {
     const int32_t *seg;
     int n_seg, n_head, head_dim;
     float scale;
+    int row0, n_rows;
 };
 
 /* How keys and values are kept.  Attention always reads the stored form, also for rows of the

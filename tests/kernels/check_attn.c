@@ -77,6 +77,28 @@ static void check_seg_alone(struct device *d, const struct attn_seg_args *a, con
     }
 }
 
+/* A range of rows has its bits, and nothing beside it is written. */
+static void check_seg_rows(struct device *d, const struct attn_seg_args *a, const float *all)
+{
+    const int rows = a->seg[a->n_seg];
+    const size_t width = (size_t)a->n_head * (size_t)a->head_dim;
+    float *some = mem_many(float, (size_t)rows *width), *none = mem_many(float, width);
+    T_OK(some && none);
+    struct attn_seg_args b = *a;
+    b.out = some;
+    b.out_ld = width;
+    b.row0 = rows / 3;
+    b.n_rows = (rows + 1) / 2;
+    d->ops->attn_seg(d, &b);
+    for (int r = 0; r < rows; r++) {
+        const bool asked = r >= b.row0 && r < b.row0 + b.n_rows;
+        bytes_same(some + (size_t)r * width, asked ? all + (size_t)r * a->out_ld : none, width,
+                   "range of rows");
+    }
+    mem_free(some);
+    mem_free(none);
+}
+
 static void check_seg(struct devices *ds, const struct seg_problem *p)
 {
     const size_t width = (size_t)p->n_head * (size_t)p->head_dim, ld = 3 * width + 4;
@@ -108,6 +130,7 @@ static void check_seg(struct devices *ds, const struct seg_problem *p)
         guard_check(g, out_ld, width, ds->d[i]->ops->name);
         bytes_same(g->p, first.p, rows * out_ld, ds->d[i]->ops->name);
         check_seg_alone(ds->d[i], &a, first.p);
+        check_seg_rows(ds->d[i], &a, first.p);
     }
     a.out = first.p;
     check_seg_oracle(p, &a);
