@@ -4,7 +4,7 @@
  * embedding to the merger; the embeddings go back to reading order at the end.  Attention is the
  * only step that mixes rows, inside an image or a window, and heads do not meet in it; everything
  * else runs in slices of rows, which keeps the scratch of the wide feed-forward small.  A piece is
- * one slice, or as many heads as cost about that. */
+ * one slice, or as many heads, or rows of one head, as cost about that. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -13,7 +13,8 @@
 #include "vision/vit_impl.h"
 #include "vision/window.h"
 
-#define ROPE_THETA 10000.0
+#define ROPE_THETA  10000.0
+#define ATTEND_ROWS 64 /* fewer do not keep the threads busy */
 
 /* Where everything lies in the workspace, for n rows in u units. */
 struct workspace {
@@ -42,7 +43,8 @@ struct vit_job {
     /* what comes next */
     enum stage stage;
     int i_block;
-    int at; /* row, head or unit to go on from */
+    int at;     /* row or head to go on from */
+    int at_row; /* of that head */
 };
 
 struct totals {
@@ -160,25 +162,26 @@ static void piece_qkv(const struct vit_job *j, int r, int rows)
                                                    .head_dim = head_dim });
 }
 
-static void piece_attend(const struct vit_job *j, int head, int n_head)
+static void piece_attend(const struct vit_job *j, int head, int n_head, int r, int rows)
 {
     const struct vit *v = j->v;
     const bool full = v->blocks[j->i_block].full;
     const size_t hidden = (size_t)v->cfg.hidden;
     const int head_dim = v->cfg.hidden / v->cfg.n_head;
     const size_t first = (size_t)head * (size_t)head_dim;
-    v->dev->ops->attn_seg(v->dev,
-                          &(struct attn_seg_args){ .out = j->w.h + first,
-                                                   .out_ld = hidden,
-                                                   .q = j->w.qkv + first,
-                                                   .k = j->w.qkv + hidden + first,
-                                                   .v = j->w.qkv + 2 * hidden + first,
-                                                   .ld = 3 * hidden,
-                                                   .seg = full ? j->p.full : j->p.win,
-                                                   .n_seg = full ? j->p.n_full : j->p.n_win,
-                                                   .n_head = n_head,
-                                                   .head_dim = head_dim,
-                                                   .scale = (float)(1.0 / sqrt(head_dim)) });
+    v->dev->ops->attn_seg(v->dev, &(struct attn_seg_args){ .out = j->w.h + first,
+                                                           .out_ld = hidden,
+                                                           .q = j->w.qkv + first,
+                                                           .k = j->w.qkv + hidden + first,
+                                                           .v = j->w.qkv + 2 * hidden + first,
+                                                           .ld = 3 * hidden,
+                                                           .seg = full ? j->p.full : j->p.win,
+                                                           .n_seg = full ? j->p.n_full : j->p.n_win,
+                                                           .n_head = n_head,
+                                                           .head_dim = head_dim,
+                                                           .scale = (float)(1.0 / sqrt(head_dim)),
+                                                           .row0 = r,
+                                                           .n_rows = rows });
 }
 
 /* Output projection and feed-forward. */
@@ -220,8 +223,8 @@ static void piece_merge(const struct vit_job *j, float *out, int r, int rows)
 
 /* ---- the order of pieces ---- */
 
-/* Heads whose attention costs about what a slice of the rest does. */
-static int heads_per_piece(const struct vit_job *j)
+/* Heads whose attention costs about what a slice of the rest does: under 1 when one costs more. */
+static double heads_per_slice(const struct vit_job *j)
 {
     const struct hf_vision_config *c = &j->v->cfg;
     const bool full = j->v->blocks[j->i_block].full;
@@ -232,9 +235,28 @@ static int heads_per_piece(const struct vit_job *j)
         head += (double)(seg[i + 1] - seg[i]) * (seg[i + 1] - seg[i]);
     }
     head *= 2.0 * c->hidden / c->n_head;
-    const double slice = (double)VIT_SLICE_ROWS * c->hidden * (c->hidden + 3.0 * c->intermediate);
-    const double n = slice / head;
-    return n < 1 ? 1 : n > c->n_head ? c->n_head : (int)n;
+    return (double)VIT_SLICE_ROWS * c->hidden * (c->hidden + 3.0 * c->intermediate) / head;
+}
+
+static int clamp(double x, int low, int high)
+{
+    return x < low ? low : x > high ? high : (int)x;
+}
+
+/* One piece of attention; returns how many heads it finished. */
+static int attend(struct vit_job *j)
+{
+    const double heads = heads_per_slice(j);
+    const int rows = clamp(heads * j->rows, ATTEND_ROWS, j->rows), left = j->rows - j->at_row;
+    if (rows >= j->rows) {
+        const int n = clamp(heads, 1, j->v->cfg.n_head - j->at);
+        piece_attend(j, j->at, n, 0, j->rows);
+        return n;
+    }
+    const int n = left < rows ? left : rows;
+    piece_attend(j, j->at, 1, j->at_row, n);
+    j->at_row = n < left ? j->at_row + n : 0;
+    return n == left;
 }
 
 /* After n of `of` are done: on in this stage, or to the first piece of the next. */
@@ -250,7 +272,7 @@ static void stage_advance(struct vit_job *j, int n, int of, enum stage next)
 
 bool vit_job_step(struct vit_job *j, float *out)
 {
-    const int n_head = j->v->cfg.n_head, depth = j->v->cfg.depth;
+    const int depth = j->v->cfg.depth;
     const int unit = j->v->cfg.merge * j->v->cfg.merge;
     const int whole = VIT_SLICE_ROWS / unit * unit; /* the merger's slices hold whole units */
     const int left = j->rows - j->at, rows = left < whole ? left : whole;
@@ -263,12 +285,9 @@ bool vit_job_step(struct vit_job *j, float *out)
         piece_qkv(j, j->at, rows);
         stage_advance(j, rows, j->rows, STAGE_ATTEND);
         break;
-    case STAGE_ATTEND: {
-        const int most = heads_per_piece(j), n = n_head - j->at < most ? n_head - j->at : most;
-        piece_attend(j, j->at, n);
-        stage_advance(j, n, n_head, STAGE_FINISH);
+    case STAGE_ATTEND:
+        stage_advance(j, attend(j), j->v->cfg.n_head, STAGE_FINISH);
         break;
-    }
     case STAGE_FINISH:
         piece_finish(j, j->at, rows);
         stage_advance(j, rows, j->rows, j->i_block + 1 < depth ? STAGE_QKV : STAGE_MERGE);

@@ -98,7 +98,7 @@ static void interleaved(void)
         }
         const int depth = f.c.cfg.vision.depth;
         T_EQ(n_steps[2], 2 + 3 * depth);
-        T_OK(n_steps[1] >= 6 + 7 * depth); /* three slices */
+        T_OK(n_steps[1] >= 6 + 7 * depth); /* three slices; attention in ranges of rows */
         for (int i = 0; i < N_GRIDS; i++) {
             mem_free(out[i]);
         }
