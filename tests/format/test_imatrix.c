@@ -105,6 +105,7 @@ static void test_lies(void)
         old_form(&b);
         memcpy(b.data, &counts[i], 4); /* entries */
         T_EQ(parse(&im, &b, b.n, &err), GALLEY_EINPUT);
+        buf_deinit(&b);
         old_form(&b);
         memcpy(b.data + 4, &counts[i], 4); /* length of the first name */
         T_EQ(parse(&im, &b, b.n, &err), GALLEY_EINPUT);
