@@ -117,7 +117,7 @@ static enum galley_status cut_chars(struct encoder *e, const char *s, size_t n)
     const struct tokenizer *t = e->t;
     size_t done = 0;
     enum galley_status rc = GALLEY_OK;
-    for (size_t i = 1; i + 3 <= n && !rc && t->ranks; i++) {
+    for (size_t i = 1; i + 3 <= n && !rc && !t->ignore_merges; i++) {
         if (s[i] == TOK_SPACE[0] && memcmp(s + i, TOK_SPACE, 3) == 0 &&
             !t->before_space[(unsigned char)s[i - 1]]) {
             rc = tok_bpe_chars(&e->bpe, t, s + done, i - done, &e->ids, e->err);

@@ -143,6 +143,7 @@ static enum galley_status read_vocab(struct tokenizer *t, const struct tok_sourc
     enum galley_status rc = read_unknown(t, src);
     if (!rc && t->chars) {
         find_byte_tokens(t);
+        tok_survey(t);
         return GALLEY_OK;
     }
     rc = rc ? rc : tok_find_bytes(t, src->where, src->err);

@@ -181,6 +181,10 @@ void tok_survey(struct tokenizer *t)
         t->token_max = e->n > t->token_max ? e->n : t->token_max;
         survey_spaces(t, t->text + e->at, e->n);
     }
+    const int32_t space = tok_find(t, TOK_SPACE, 3);
+    if (space < 0 || !(t->entries[space].flags & TOK_MODEL)) { /* unknowns may fuse across it */
+        memset(t->before_space, true, sizeof(t->before_space));
+    }
 }
 
 static size_t merge_slot(const struct tokenizer *t, int32_t left, int32_t right)

@@ -286,6 +286,26 @@ static void long_texts(void)
     tokenizer_close(t);
 }
 
+/* Characters merge across the whole text, wherever no cut is sure to change nothing. */
+static void long_chars(void)
+{
+    static const char *const units[] = { "a", " ", "the ", "\xed\x95\x9c", "\xf0\x9f\xa7\xbf" };
+    struct tokenizer *t = open_ok("tests/golden/tokenizer/llama2.json");
+    const size_t n = 1 << 19;
+    char *text = mem_array(n, 1);
+    for (size_t u = 0; u < COUNT(units); u++) {
+        const size_t unit = strlen(units[u]);
+        for (size_t i = 0; i < n; i++) {
+            text[i] = units[u][i % unit];
+        }
+        int32_t *ids;
+        T_OK(encode_ok(t, text, n / unit * unit, false, &ids) > 0);
+        mem_free(ids);
+    }
+    mem_free(text);
+    tokenizer_close(t);
+}
+
 static void text_too_long(void)
 {
     struct tokenizer *t = open_ok(TINY);
@@ -601,6 +621,7 @@ static const struct t_case cases[] = {
     { "malformed_utf8", malformed_utf8 },
     { "no_forged_tokens", no_forged_tokens },
     { "long_texts", long_texts },
+    { "long_chars", long_chars },
     { "text_too_long", text_too_long },
     { "refused_by_name", refused_by_name },
     { "refused_chars", refused_chars },
