@@ -111,9 +111,9 @@ struct attn_part {
 typedef void attn_merge_fn(const struct attn_part *to, const struct attn_part *from, size_t o_ld);
 attn_merge_fn attn_merge_ref, attn_merge_avx2, attn_merge_avx512;
 
-/* dst[i] = src[i] * by + 0 */
-typedef void attn_scale_fn(float *dst, const float *src, float by, size_t n);
-attn_scale_fn attn_scale_ref, attn_scale_avx2, attn_scale_avx512;
+/* out[d] = o[d] * (1 / tree(sum)) + 0; zeros for a row that saw no key. */
+typedef void attn_result_fn(float *out, const float *o, const float sum[ATTN_LANES], int head_dim);
+attn_result_fn attn_result_ref, attn_result_avx2, attn_result_avx512;
 
 /* dst[d][j] = src[j * ld + d] for n keys j and head_dim d; lanes n..KV_BLOCK-1 become 0. */
 typedef void attn_turn_fn(float *dst, const float *src, size_t ld, int n, int head_dim);

@@ -35,9 +35,10 @@ struct cpu_kernels {
     attn_sums_fn *attn_sums;
     attn_soft_fn *attn_soft;
     attn_merge_fn *attn_merge;
-    attn_scale_fn *attn_scale;
+    attn_result_fn *attn_result;
     attn_turn_fn *attn_turn;
     kv_widen_fn *kv_widen;
+    kv_narrow_fn *kv_narrow;
     norm_rms_fn *norm_rms;
     norm_layer_fn *norm_layer;
     act_fn *act;
@@ -57,7 +58,7 @@ enum cpu_isa cpu_isa_best(void);
 
 /* Floats of scratch each thread owns: a widened panel slice, or an attention tile. */
 #define CPU_TILE_FLOATS 32768 /* q and o of an attention tile: rows * head_dim, padded */
-#define CPU_TILE_ROWS   256
+#define CPU_TILE_ROWS   384
 #define CPU_TURN_FLOATS (ATTN_HEAD_DIM_MAX * KV_BLOCK)
 #define CPU_TAIL_KEYS   96 /* a tree's 64 keys and those before them in the block it begins in */
 #define CPU_SPAN_FLOATS ((size_t)1 << 20) /* states of spans; pages never used cost nothing */

@@ -5,9 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/ref/ref_math.h"
-
-static_assert(ATTN_LANES == REF_LANES, "one tree folds both");
 static_assert(ATTN_SPAN % KV_BLOCK == 0, "spans are whole blocks");
 
 int tile_rows_max(int head_dim)
@@ -49,11 +46,8 @@ void tile_pack(const struct tile *t, int i, const float *const q[ATTN_GROUP])
 
 void tile_result(const struct tile *t, int i, float *out)
 {
-    float lane[ATTN_LANES];
-    memcpy(lane, t->at.sum + (size_t)i * ATTN_LANES, sizeof(lane));
-    const float sum = ref_tree(lane);
-    const float inv = sum > 0.0f ? 1.0f / sum : 0.0f; /* no keys at all: zeros */
-    t->k->attn_scale(out, t->at.o + (size_t)i * t->o_ld, inv, (size_t)t->head_dim);
+    t->k->attn_result(out, t->at.o + (size_t)i * t->o_ld, t->at.sum + (size_t)i * ATTN_LANES,
+                      t->head_dim);
 }
 
 void tile_merge(const struct tile *t, const struct attn_part *span)

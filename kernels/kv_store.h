@@ -7,7 +7,9 @@
 #ifndef GALLEY_KERNELS_KV_STORE_H
 #define GALLEY_KERNELS_KV_STORE_H
 
+#include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "kernels/device.h"
 
@@ -27,9 +29,20 @@ struct kv_widen {
 typedef void kv_widen_fn(const struct kv_widen *w);
 kv_widen_fn kv_widen_ref, kv_widen_avx2, kv_widen_avx512;
 
-/* One vector of n floats into its stored form: element i goes to dst + i * stride (in elements);
- * returns the scale (KV_Q8; else 1). */
-float kv_narrow(void *dst, size_t stride, enum kv_type type, const float *src, int n);
+/* One vector of n floats into codes side by side; returns the scale (KV_Q8; else 1). */
+typedef float kv_narrow_fn(void *dst, enum kv_type type, const float *src, int n);
+kv_narrow_fn kv_narrow_ref, kv_narrow_avx2, kv_narrow_avx512;
+
+/* The scale of a vector whose largest magnitude has these bits (NaN above infinity), and what to
+ * multiply by: 0 where all codes are 0. */
+static inline float kv_q8_scale(uint32_t top, float *by)
+{
+    float amax;
+    memcpy(&amax, &top, sizeof(amax));
+    const bool wild = top >= 0x7f800000;
+    *by = wild || amax < KV_Q8_MIN ? 0.0f : 127.0f / amax;
+    return wild ? NAN : *by > 0.0f ? amax / 127.0f : 0.0f;
+}
 
 /* Bytes of one element's code. */
 static inline size_t kv_width(enum kv_type t)

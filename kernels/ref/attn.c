@@ -1,12 +1,15 @@
 /* attn.c - see attn.h. */
 #include "kernels/attn.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "kernels/device.h"
 #include "kernels/ref/ref_math.h"
+
+static_assert(ATTN_LANES == REF_LANES, "one tree folds both");
 
 static float exp2_ref(float x) /* x <= 0 */
 {
@@ -113,10 +116,14 @@ void attn_merge_ref(const struct attn_part *to, const struct attn_part *from, si
     *to->max = m;
 }
 
-void attn_scale_ref(float *dst, const float *src, float by, size_t n)
+void attn_result_ref(float *out, const float *o, const float sum[ATTN_LANES], int head_dim)
 {
-    for (size_t i = 0; i < n; i++) {
-        dst[i] = src[i] * by + 0.0f;
+    float lane[REF_LANES];
+    memcpy(lane, sum, sizeof(lane));
+    const float all = ref_tree(lane);
+    const float by = all > 0.0f ? 1.0f / all : 0.0f;
+    for (int d = 0; d < head_dim; d++) {
+        out[d] = o[d] * by + 0.0f;
     }
 }
 

@@ -1,7 +1,6 @@
-/* kv_store.c - see kv_store.h.  Narrowing has this form alone. */
+/* kv_store.c - see kv_store.h. */
 #include "kernels/kv_store.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -45,47 +44,44 @@ void kv_widen_ref(const struct kv_widen *w)
     }
 }
 
-static float narrow_q8(int8_t *dst, size_t stride, const float *src, int n)
+static float narrow_q8(int8_t *dst, const float *src, int n)
 {
-    uint32_t top = 0; /* of |src|, as bits: NaN is above infinity there */
+    uint32_t top = 0;
     for (int i = 0; i < n; i++) {
         uint32_t u;
         memcpy(&u, src + i, sizeof(u));
         u &= 0x7fffffff;
         top = u > top ? u : top;
     }
-    float amax;
-    memcpy(&amax, &top, sizeof(amax));
-    const bool wild = top >= 0x7f800000;
-    const float by = wild || amax < KV_Q8_MIN ? 0.0f : 127.0f / amax;
+    float by;
+    const float scale = kv_q8_scale(top, &by);
     for (int i = 0; i < n; i++) {
-        dst[(size_t)i * stride] = by > 0.0f ? (int8_t)nearbyintf(src[i] * by) : 0;
+        dst[i] = by > 0.0f ? (int8_t)nearbyintf(src[i] * by) : 0;
     }
-    return wild ? NAN : by > 0.0f ? amax / 127.0f : 0.0f;
+    return scale;
 }
 
-float kv_narrow(void *dst, size_t stride, enum kv_type type, const float *src, int n)
+float kv_narrow_ref(void *dst, enum kv_type type, const float *src, int n)
 {
-    if (type == KV_Q8) {
-        return narrow_q8(dst, stride, src, n);
-    }
-    for (int i = 0; i < n; i++) {
-        const size_t at = (size_t)i * stride;
-        uint16_t h;
-        switch (type) {
-        case KV_F32:
-            memcpy((char *)dst + 4 * at, src + i, sizeof(*src));
-            break;
-        case KV_F16:
-            h = f16_from_f32(src[i]);
-            memcpy((char *)dst + 2 * at, &h, sizeof(h));
-            break;
-        case KV_BF16:
-            h = bf16_from_f32(src[i]);
-            memcpy((char *)dst + 2 * at, &h, sizeof(h));
-            break;
-        default:
-            ((uint8_t *)dst)[at] = f8_from_f32(src[i]);
+    switch (type) {
+    case KV_F32:
+        memcpy(dst, src, (size_t)n * sizeof(*src));
+        break;
+    case KV_F16:
+        for (int i = 0; i < n; i++) {
+            ((uint16_t *)dst)[i] = f16_from_f32(src[i]);
+        }
+        break;
+    case KV_BF16:
+        for (int i = 0; i < n; i++) {
+            ((uint16_t *)dst)[i] = bf16_from_f32(src[i]);
+        }
+        break;
+    case KV_Q8:
+        return narrow_q8(dst, src, n);
+    default:
+        for (int i = 0; i < n; i++) {
+            ((uint8_t *)dst)[i] = f8_from_f32(src[i]);
         }
     }
     return 1.0f;

@@ -147,9 +147,9 @@ void attn_merge_avx512(const struct attn_part *to, const struct attn_part *from,
     attn_merge_body(to, from, o_ld);
 }
 
-void attn_scale_avx512(float *dst, const float *src, float by, size_t n)
+void attn_result_avx512(float *out, const float *o, const float sum[ATTN_LANES], int head_dim)
 {
-    attn_scale_body(dst, src, by, n);
+    attn_result_body(out, o, sum, head_dim);
 }
 
 void attn_turn_avx512(float *dst, const float *src, size_t ld, int n, int head_dim)

@@ -161,11 +161,13 @@ static inline void attn_merge_body(const struct attn_part *to, const struct attn
     *to->max = m;
 }
 
-static inline void attn_scale_body(float *dst, const float *src, float by, size_t n)
+static inline void attn_result_body(float *out, const float *o, const float *sum, int head_dim)
 {
-    const struct v16 b = v16_set1(by), zero = v16_set1(0.0f);
-    for (size_t i = 0; i < n; i += 16) {
-        v16_store_n(dst + i, v16_add(v16_mul(v16_load_n(src + i, n - i), b), zero), n - i);
+    const size_t n = (size_t)head_dim;
+    const float all = v16_sum(v16_load(sum));
+    const struct v16 by = v16_set1(all > 0.0f ? 1.0f / all : 0.0f), zero = v16_set1(0.0f);
+    for (size_t d = 0; d < n; d += 16) {
+        v16_store_n(out + d, v16_add(v16_mul(v16_load(o + d), by), zero), n - d);
     }
 }
 
