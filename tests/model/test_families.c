@@ -3,7 +3,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "src/model/desc.h"
+#include "src/model/backbone.h"
 #include "tests/model/families.h"
 
 static const char *const names[] = { "qwen2",  "qwen2_window", "qwen3",  "qwen3_flat",
@@ -214,6 +214,42 @@ static void test_refusals(void)
     model_desc_deinit(&d);
 }
 
+/* What no family of today asks for, against the same thing said otherwise: halving is exact. */
+static void test_scales(void)
+{
+    struct toy_checkpoint c = family_open("gemma3", device_for(NULL, 1));
+    struct golden g = golden_open("gemma3");
+    struct model *m = c.model;
+    const size_t hidden = (size_t)m->desc.hidden;
+    struct prompt q;
+    prompt_init(&q, &c, g.ids.i, (int)g.ids.n, &(struct patches){ 0 });
+    float *want = family_logits(&c), *got = family_logits(&c);
+    m->desc.residual_scale = 0.5f;
+    m->desc.logit_scale = 0.25f;
+    m->desc.layers[1].i_rope = -1;
+    chunks_run(&c, &q, 7, got);
+    m->desc.residual_scale = m->desc.logit_scale = 1;
+    m->desc.layers[1].i_rope = 2;
+    m->desc.n_rope = 3;
+    m->desc.rope[2] = (struct rope_desc){ .rot_dim = 24, .gain = 1 }; /* turns by nothing */
+    for (int i = 0; i < m->desc.n_layers; i++) {
+        for (size_t k = 0; k < hidden; k++) {
+            m->layers[i].attn_post_norm[k] *= 0.5f;
+            m->layers[i].ffn_post_norm[k] *= 0.5f;
+        }
+    }
+    chunks_run(&c, &q, 7, want);
+    for (int64_t i = 0; i < g.logits.n; i++) {
+        T_OK(got[i] == 0.25f * want[i]);
+    }
+    T_OK(npy_distance(want, g.logits.f, g.logits.n) > 0.01); /* it did change something */
+    mem_free(want);
+    mem_free(got);
+    prompt_deinit(&q);
+    golden_close(&g);
+    checkpoint_close(&c);
+}
+
 /* ---- identity ---- */
 
 static void hash_of(uint8_t out[HASH_BYTES], const char *dir, const struct hf_config *cfg)
@@ -299,9 +335,9 @@ static void test_no_memory(void)
 }
 
 static const struct t_case cases[] = {
-    { "golden", test_golden },       { "chunks", test_chunks }, { "windows", test_windows },
-    { "refusals", test_refusals },   { "hash", test_hash },     { "ignored", test_ignored },
-    { "no_memory", test_no_memory },
+    { "golden", test_golden },   { "chunks", test_chunks },       { "windows", test_windows },
+    { "scales", test_scales },   { "refusals", test_refusals },   { "hash", test_hash },
+    { "ignored", test_ignored }, { "no_memory", test_no_memory },
 };
 
 int main(int argc, char **argv)
