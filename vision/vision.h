@@ -62,10 +62,10 @@ uint64_t vit_weight_bytes(const struct vit *v);
 void vit_hash(const struct vit *v, unsigned char out[HASH_BYTES]);
 
 /* Encoding in small pieces, so that other requests' tokens need not wait for a whole image and a
- * cancel takes effect at once.  A job owns its workspace; one call of vit_job_step runs at most
- * 512 patches through the patch embedding, half a transformer block or the merger, or
- * some heads of one block's attention.  Several jobs may be open, their steps interleaved, on the
- * device's one thread.  The bits are those of vit_encode. */
+ * cancel takes effect at once.  A job owns its workspace; one call of vit_job_step runs at most 512
+ * patches through the patch embedding, half a transformer block or the merger, or does about as
+ * much of a block's attention.  Several jobs may be open, their steps interleaved, on the device's
+ * one thread.  The bits are those of vit_encode. */
 struct vit_job;
 /* patches: lent as long as vit_job_reads_patches; grids: may go at once. */
 GALLEY_MUST_USE enum galley_status vit_job_new(struct vit_job **out, struct vit *v,
