@@ -109,7 +109,8 @@ int main(int argc, char **argv)
     const struct galley_engine_config cfg = { .model_path = argv[1],
                                               .threads = argc > 2 ? atoi(argv[2]) : 0,
                                               .cpu = getenv("GALLEY_CPU"),
-                                              .context = 2048 };
+                                              .context = 2048,
+                                              .kv_type = "f32" };
     if (galley_engine_open(&e, &cfg, &err)) {
         fprintf(stderr, "%s\n", err.msg);
         return 1;
