@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kernels/quant.h"
 #include "src/base/mem.h"
 #include "src/cli/cli.h"
 #include "src/format/quantize.h"
@@ -179,7 +178,7 @@ static const struct option long_options[] = {
 static int take_rule(struct options *o, const char *word)
 {
     const char *equals = strrchr(word, '=');
-    const enum dtype type = equals ? quant_dtype_named(equals + 1) : DTYPE_COUNT;
+    const enum dtype type = equals ? quantize_type_named(equals + 1) : DTYPE_COUNT;
     if (!equals || equals == word) {
         return usage_error("quantize", "--tensor \"%s\" is not PATTERN=TYPE", word);
     }

@@ -64,6 +64,8 @@ struct quantize_job {
  * any other failure. */
 GALLEY_MUST_USE enum galley_status
 quantize_run(const struct quantize_job *job, struct quantize_total *total, struct galley_err *err);
+/* The type of a rule, "q6_k"; DTYPE_COUNT when there is none. */
+enum dtype quantize_type_named(const char *name);
 /* The names of all types and mixes, for sentences: "f32, f16, ...". */
 const char *quantize_types(void);
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "kernels/quant.h"
 #include "src/format/quantize_impl.h"
 
 enum layers { LAYERS_ALL, LAYERS_FIRST_2, LAYERS_FIRST_4, LAYERS_16TH, LAYERS_8TH, LAYERS_MORE };
@@ -81,6 +82,11 @@ const char *quantize_types(void)
 {
     return "f32, f16, bf16, q8_0, q6_k, q5_k, q5_k_m, q5_1, q5_0, q4_k, q4_k_s, q4_k_m, q4_1, "
            "q4_0, iq4_nl, iq4_xs, mxfp4, q3_k, q3_k_m, q3_k_l, q2_k";
+}
+
+enum dtype quantize_type_named(const char *name)
+{
+    return quant_dtype_named(name);
 }
 
 const struct quantize_mix *quantize_mix_named(const char *name)
