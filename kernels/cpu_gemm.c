@@ -6,22 +6,37 @@
 
 #include "kernels/linear.h"
 
+/* Columns of k taken at a time: 32 rows of them and the panel's part stay in L1. */
+#define PACK_K 64
+
+static void pack_block(char *panel, const char *src, const struct linear_packed *l, int j,
+                       size_t k0, size_t n)
+{
+    const size_t at = (size_t)gemm_place(j, l->dtype);
+    if (dtype_bytes(l->dtype) == 2) {
+        for (size_t k = k0; k < k0 + n; k++) {
+            memcpy(panel + (k * GEMM_NR + at) * 2, src + k * 2, 2);
+        }
+    } else {
+        for (size_t k = k0; k < k0 + n; k++) {
+            memcpy(panel + (k * GEMM_NR + at) * 4, src + k * 4, 4);
+        }
+    }
+}
+
 void gemm_pack(const struct linear_packed *l, const void *src, int group)
 {
-    const size_t size = dtype_bytes(l->dtype), n_in = (size_t)l->n_in;
+    const size_t row = (size_t)l->n_in * dtype_bytes(l->dtype), n_in = (size_t)l->n_in;
+    const int left = l->n_out - group * GEMM_NR, n = left < GEMM_NR ? left : GEMM_NR;
+    const char *from = (const char *)src + (size_t)group * GEMM_NR * row;
     char *panel = (char *)l->w + (size_t)group * l->group_bytes;
-    memset(panel, 0, l->group_bytes);
-    for (int j = 0; j < GEMM_NR && group * GEMM_NR + j < l->n_out; j++) {
-        const char *row = (const char *)src + (size_t)(group * GEMM_NR + j) * n_in * size;
-        const int at = gemm_place(j, l->dtype);
-        if (size == 2) {
-            for (size_t k = 0; k < n_in; k++) {
-                memcpy(panel + (k * GEMM_NR + (size_t)at) * 2, row + k * 2, 2);
-            }
-        } else {
-            for (size_t k = 0; k < n_in; k++) {
-                memcpy(panel + (k * GEMM_NR + (size_t)at) * 4, row + k * 4, 4);
-            }
+    if (n < GEMM_NR) {
+        memset(panel, 0, l->group_bytes);
+    }
+    for (size_t k = 0; k < n_in; k += PACK_K) {
+        for (int j = 0; j < n; j++) {
+            pack_block(panel, from + (size_t)j * row, l, j, k,
+                       n_in - k < PACK_K ? n_in - k : PACK_K);
         }
     }
 }
