@@ -139,8 +139,9 @@ struct dev_ops {
     void *(*alloc)(struct device *d, size_t bytes);
     void (*free)(struct device *d, void *p);
 
-    /* Packs parts (at most LINEAR_PARTS_MAX, all with the same inputs) into one linear whose outputs
-     * lie side by side.  The packed form keeps the values.  The sources may go away after. */
+    /* Packs parts (at most LINEAR_PARTS_MAX, all with the same inputs) into one linear whose
+     * outputs lie side by side.  The packed form keeps the values.  The sources may go away after.
+     */
     enum galley_status (*linear_new)(struct device *d, struct linear **out,
                                      const struct linear_part *parts, int n_parts,
                                      struct galley_err *err);

@@ -1,5 +1,5 @@
 /* bench.c - galley bench: how fast this model is on this machine, by concurrency. */
-#include "src/cli/bench.h"
+#include "src/cli/bench_report.h"
 
 #include <getopt.h>
 #include <pthread.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "src/cli/bench.h"
+#include "src/cli/bench_report.h"
 #include "src/cli/cli.h"
 #include "src/cli/outfile.h"
 #include "src/cli/plot.h"

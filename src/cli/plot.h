@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "src/cli/bench.h"
+#include "src/cli/bench_report.h"
 
 void plot_write(FILE *f, const struct bench_report *r, const char *machine);
 

@@ -1,6 +1,6 @@
-/* bench.h - what galley bench measured, and how it is written down. */
-#ifndef GALLEY_CLI_BENCH_H
-#define GALLEY_CLI_BENCH_H
+/* bench_report.h - what galley bench measured, and how it is written down. */
+#ifndef GALLEY_CLI_BENCH_REPORT_H
+#define GALLEY_CLI_BENCH_REPORT_H
 
 #include <stdbool.h>
 
