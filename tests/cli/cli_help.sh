@@ -9,7 +9,7 @@ done
 same overviewhelp overview--help
 same overviewhelp overview-h
 head -n 3 overviewhelp
-for command in convert inspect doctor quantize; do
+for command in convert inspect doctor quantize bench; do
     expect 0 help $command
     cp out by-help
     head -n 1 out
@@ -26,10 +26,10 @@ same err overviewhelp
 [ ! -s out ] || fail "usage errors belong on stderr"
 
 # Every option of the parser's table is in the help of a command and in the man page.
-{ "$galley" help convert && "$galley" help inspect && "$galley" help quantize; } >all-help
+{ "$galley" help convert && "$galley" help inspect && "$galley" help quantize && "$galley" help bench; } >all-help
 man=$root/src/cli/galley.1
 for option in $(sed -n 's/^    { "\([a-z-]*\)", [a-z]*_argument,.*/\1/p' "$root/src/cli/options.c" \
-    "$root/src/cli/cli_quantize.c"); do
+    "$root/src/cli/cli_quantize.c" "$root/src/cli/bench.c"); do
     grep -qe "--$option\b" all-help || fail "no help for --$option"
     grep -qF -- "-${option//-/\\-}" "$man" || grep -qF -- "-$option" "$man" || fail "--$option is not in galley.1"
 done
