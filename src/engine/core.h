@@ -25,6 +25,8 @@ struct step_buffers {
     struct sample_logprob *top_logprob; /* [SEQ_CHUNK_MAX + 1][TOP_LOGPROBS_MAX] */
 };
 
+#define EOS_MAX 24
+
 /* Images that are encoded together, block by block. */
 #define ENCODE_IMAGES_MAX 32
 struct encode_job {
@@ -49,6 +51,8 @@ struct engine {
     struct log log;
     int max_seqs, max_inbox;
     struct request_limits limits;
+    int32_t eos[EOS_MAX]; /* the configuration's, then what the tokenizer's files add */
+    int n_eos;
     int64_t max_pixels;
     struct device *dev;
     struct model *model;

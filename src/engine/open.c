@@ -9,6 +9,19 @@
 #define VISION_CACHE_DEFAULT (256u << 20)
 #define MAX_PIXELS           12845056 /* Qwen2-VL's own limit: 16,384 visual tokens */
 
+static void add_eos(struct engine *e, const int32_t *id, int n)
+{
+    for (int i = 0; i < n; i++) {
+        bool known = false;
+        for (int k = 0; k < e->n_eos; k++) {
+            known = known || e->eos[k] == id[i];
+        }
+        if (!known && e->n_eos < EOS_MAX) {
+            e->eos[e->n_eos++] = id[i];
+        }
+    }
+}
+
 /* Pixels of the largest image a request may ask for by limits of its own: what the plan's memory
  * leaves room for (a job's workspace grows with the pixels), within reason. */
 static int64_t largest_image(const struct plan *p, uint64_t memory)
@@ -49,6 +62,10 @@ static enum galley_status plan_memory(struct engine *e, struct plan *p, enum kv_
                            : e->cp.cfg.max_new_tokens ? e->cp.cfg.max_new_tokens
                                                       : MAX_NEW_DEFAULT,
     };
+    int n;
+    const int32_t *more = tokenizer_eos(e->cp.tok, &n);
+    add_eos(e, e->cp.cfg.eos, e->cp.cfg.n_eos);
+    add_eos(e, more, n);
     e->max_pixels = largest_image(p, cfg->memory_bytes ? cfg->memory_bytes : plan_machine_bytes());
     return GALLEY_OK;
 }

@@ -289,7 +289,8 @@ static bool give_place(struct engine *e)
     struct galley_err err = { 0 };
     struct seq *s;
     const enum galley_status rc =
-        q->rc ? q->rc : seq_new(&s, q, model_n_vocab(e->model), e->cp.cfg.eos[0], &err);
+        q->rc ? q->rc
+              : seq_new(&s, q, model_n_vocab(e->model), e->n_eos > 0 ? e->eos[0] : -1, &err);
     if (rc) {
         live_forget(e, q);
         emit_refusal(q, FINISH_FAILED, rc, q->rc ? q->err.msg : err.msg);

@@ -20,8 +20,8 @@ static int min_int(int a, int b)
 
 static bool is_eos(const struct engine *e, int32_t token)
 {
-    for (int i = 0; i < e->cp.cfg.n_eos; i++) {
-        if (e->cp.cfg.eos[i] == token) {
+    for (int i = 0; i < e->n_eos; i++) {
+        if (e->eos[i] == token) {
             return true;
         }
     }
@@ -267,7 +267,7 @@ static void keep_pace(struct engine *e, double seconds, int n_prefill)
 {
     struct pace *p = &e->pace;
     if (n_prefill == 0) {
-        p->pass_seconds += PACE_WEIGHT * (seconds - p->pass_seconds);
+        p->pass_seconds += (p->pass_seconds > 0 ? PACE_WEIGHT : 1) * (seconds - p->pass_seconds);
     } else if (seconds > p->pass_seconds) {
         const double per_row = (seconds - p->pass_seconds) / n_prefill;
         p->row_seconds += (p->row_seconds > 0 ? PACE_WEIGHT : 1) * (per_row - p->row_seconds);
