@@ -9,7 +9,8 @@
 #include "kernels/x86/b64_avx2.h"
 #include "kernels/x86/qunpack_body.h"
 
-#define ROWS_MAX 3
+#define ROWS_MAX  3
+#define FAR_UNITS 3 /* ahead into L2 */
 
 struct span {
     const struct qgemm_panel *p;
@@ -200,7 +201,7 @@ void qgemm_tile_avx2(const struct qgemm_tile *t)
     for (int u = 0, k = 0; k < t->n_in; u++, k += QGEMM_K) {
         s.n = (t->n_in - k < QGEMM_K ? t->n_in - k : QGEMM_K) / block;
         const size_t bytes = qgemm_unit_bytes(t->type, s.n);
-        unpack(t->panel, unit, t->type, s.n, bytes);
+        unpack(t->panel, unit, t->type, s.n, (struct ahead){ bytes, FAR_UNITS * bytes });
         unit += bytes;
         const size_t at = (size_t)u * (size_t)t->x->rows + (size_t)t->row0;
         for (int row = 0; row < t->rows; row += ROWS_MAX) {

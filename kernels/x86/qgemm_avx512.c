@@ -10,10 +10,14 @@
 
 #define ROWS_MAX 6
 
-/* How far ahead weights are fetched into L2, in units, and up to how many tiles of rows.  Measured
- * with weights in memory, Q4_K, GB/s without and with, of 16.5 (one thread of a Xeon, November
- * 2026): 12.3, 14.2 for one row; 10.1, 11.3 for 4; 7.6, 10.0 for 8; 5.3, 7.2 for 16. */
-#define FAR_UNITS 2
+/* How far ahead weights are fetched into L2, in units, while rows fill up to so many tiles; up to
+ * FEW_TILES unpacking does a part of it (Q6_K and Q8_0 lose by that).  Measured
+ * with Q4_K in memory, GB/s with nothing fetched into L2, and so, where reading alone has 16.6 (one
+ * thread of a Xeon, November 2026): 12.3, 14.3 for one row; 10.1, 12.6 for 4; 7.6, 10.2 for
+ * 8; 5.3, 7.1 for 16. */
+#define FEW_TILES 2
+#define FAR_FEW   6
+#define FAR_MORE  3
 #define FAR_TILES 8
 
 struct span {
@@ -24,7 +28,7 @@ struct span {
     int n;                    /* sub-blocks */
     __m512i shift;            /* codes are value + 2^shift */
     const uint8_t *far;       /* weights for look_ahead, a share for each sub-block */
-    size_t far_bytes;
+    size_t far_bytes, far_step;
 };
 
 static GALLEY_INLINE __m512i four_codes(const int8_t *x)
@@ -41,7 +45,7 @@ static GALLEY_INLINE void look_ahead(const struct span *s, int j, const int R,
                                      const enum qgemm_form form)
 {
     const uint8_t *far = s->far + (size_t)j * s->far_bytes;
-    for (size_t i = 0; i < s->far_bytes; i += 64) {
+    for (size_t i = 0; i < s->far_bytes; i += s->far_step) {
         GALLEY_PREFETCH_FAR(far + i);
     }
     const bool of16 = form == QGEMM_K16 || form == QGEMM_K16_MIN;
@@ -235,14 +239,16 @@ void qgemm_tile_avx512(const struct qgemm_tile *t)
     memset(t->acc, 0, (size_t)t->rows * QGEMM_NR * sizeof(float));
     struct span s = { .p = t->panel, .shift = _mm512_set1_epi32(qgemm_shift(t->type)) };
     const int n_tiles = (t->rows + ROWS_MAX - 1) / ROWS_MAX;
+    const bool few = n_tiles <= FEW_TILES && form == QGEMM_K32_MIN;
     for (int u = 0, k = 0; k < t->n_in; u++, k += QGEMM_K) {
         s.n = (t->n_in - k < QGEMM_K ? t->n_in - k : QGEMM_K) / block;
         const size_t bytes = qgemm_unit_bytes(t->type, s.n);
-        unpack(t->panel, unit, t->type, s.n, bytes);
-        unit += bytes;
-        s.far = unit + FAR_UNITS * bytes;
+        unpack(t->panel, unit, t->type, s.n, (struct ahead){ bytes, few ? FAR_FEW * bytes : 0 });
+        s.far = unit + (few ? FAR_FEW : FAR_MORE) * bytes;
+        s.far_step = few ? 128 : 64;
         s.far_bytes =
             n_tiles > FAR_TILES ? 0 : bytes / (size_t)(n_tiles * (block == 32 ? s.n : n_sub));
+        unit += bytes;
         const size_t at = (size_t)u * (size_t)t->x->rows + (size_t)t->row0;
         s.x = t->x->code + at * QGEMM_K;
         s.m = t->x->meta + at;

@@ -20,10 +20,24 @@ static const uint8_t iq4_biased[16] = { 1,   24,  45,  63,  79,  93,  106, 118,
 static const uint8_t mxfp4_biased[16] = { 128, 129, 130, 131, 132, 134, 136, 140,
                                           128, 127, 126, 125, 124, 122, 120, 116 };
 
+/* Bytes from what is unpacked to what should be in L1 next and in L2 later (0: nothing). */
+struct ahead {
+    size_t near, far;
+};
+
+static GALLEY_INLINE void look_on(const uint8_t *p, int odd, struct ahead ahead)
+{
+    GALLEY_PREFETCH(p + ahead.near);
+    if (odd) {
+        GALLEY_PREFETCH_FAR(p + ahead.far);
+    }
+}
+
 /* n blocks of 32: the word w of a block has the groups w and w + 4.  fifth NULL: four-bit codes;
  * table NULL: codes are values. */
 static GALLEY_INLINE void nibbles_block(struct qgemm_panel *panel, const uint8_t *p, int n,
-                                        const uint8_t *fifth, const uint8_t *table, size_t ahead)
+                                        const uint8_t *fifth, const uint8_t *table,
+                                        struct ahead ahead)
 {
     const struct b64 low = LOW, bit = b64_set1(0x10101010u), t = table ? b64_table(table) : low;
     for (int b = 0; b < n; b++, p += 4 * WORD_BYTES) {
@@ -32,7 +46,7 @@ static GALLEY_INLINE void nibbles_block(struct qgemm_panel *panel, const uint8_t
             const struct b64 five = fifth ? WORD(fifth, b) : low;
             GALLEY_UNROLL
             for (int w = 0; w < 4; w++) {
-                GALLEY_PREFETCH(p + w * WORD_BYTES + 64 * h + ahead);
+                look_on(p + w * WORD_BYTES + 64 * h, h, ahead);
                 const struct b64 v = WORD(p, w);
                 struct b64 a = b64_and(v, low), c = b64_and(b64_right(v, 4), low);
                 if (table) {
@@ -52,7 +66,7 @@ static GALLEY_INLINE void nibbles_block(struct qgemm_panel *panel, const uint8_t
 
 /* Q4_K, Q5_K: the word 8 c + w has the groups 16 c + w and 16 c + 8 + w. */
 static GALLEY_INLINE void nibbles_k(struct qgemm_panel *panel, const uint8_t *p,
-                                    const uint8_t *fifth, size_t ahead)
+                                    const uint8_t *fifth, struct ahead ahead)
 {
     const struct b64 low = LOW, bit = b64_set1(0x10101010u);
     for (int w = 0; w < 8; w++) {
@@ -61,7 +75,7 @@ static GALLEY_INLINE void nibbles_k(struct qgemm_panel *panel, const uint8_t *p,
             const struct b64 five = fifth ? WORD(fifth, w) : low;
             GALLEY_UNROLL
             for (int c = 0; c < 4; c++) {
-                GALLEY_PREFETCH(p + (8 * c + w) * WORD_BYTES + 64 * h + ahead);
+                look_on(p + (8 * c + w) * WORD_BYTES + 64 * h, h, ahead);
                 const struct b64 v = WORD(p, 8 * c + w);
                 struct b64 a = b64_and(v, low), d = b64_and(b64_right(v, 4), low);
                 if (fifth) {
@@ -77,7 +91,7 @@ static GALLEY_INLINE void nibbles_k(struct qgemm_panel *panel, const uint8_t *p,
 
 /* Q6_K: of half k, the low words w and 8 + w have the groups w, 16 + w and 8 + w, 24 + w; the
  * high word w has two bits of each. */
-static GALLEY_INLINE void codes_six(struct qgemm_panel *panel, const uint8_t *p, size_t ahead)
+static GALLEY_INLINE void codes_six(struct qgemm_panel *panel, const uint8_t *p, struct ahead ahead)
 {
     const struct b64 low = LOW, two = b64_set1(0x30303030u);
     const uint8_t *high = p + 32 * WORD_BYTES;
@@ -85,9 +99,9 @@ static GALLEY_INLINE void codes_six(struct qgemm_panel *panel, const uint8_t *p,
         const int k = i / 8, w = i % 8;
         HALVES
         {
-            GALLEY_PREFETCH(p + 2 * i * WORD_BYTES + 128 * h + ahead);
-            GALLEY_PREFETCH(p + 2 * i * WORD_BYTES + 128 * h + 64 + ahead);
-            GALLEY_PREFETCH(high + i * WORD_BYTES + 64 * h + ahead);
+            GALLEY_PREFETCH(p + 2 * i * WORD_BYTES + 128 * h + ahead.near);
+            look_on(p + 2 * i * WORD_BYTES + 128 * h + 64, 1, ahead);
+            look_on(high + i * WORD_BYTES + 64 * h, h, ahead);
             const struct b64 q = WORD(high, i);
             const struct b64 a = WORD(p, 16 * k + w), b = WORD(p, 16 * k + 8 + w);
             const int g = 32 * k + w;
@@ -103,14 +117,14 @@ static GALLEY_INLINE void codes_six(struct qgemm_panel *panel, const uint8_t *p,
 /* Q2_K, Q3_K: of half k, the word w has two bits of the groups w, 8 + w, 16 + w and 24 + w; third
  * (NULL: none) has the third bits of all eight. */
 static GALLEY_INLINE void codes_two(struct qgemm_panel *panel, const uint8_t *p,
-                                    const uint8_t *third, size_t ahead)
+                                    const uint8_t *third, struct ahead ahead)
 {
     const struct b64 two = b64_set1(0x03030303u), bit = b64_set1(0x04040404u);
     for (int i = 0; i < 16; i++) {
         const int k = i / 8, w = i % 8;
         HALVES
         {
-            GALLEY_PREFETCH(p + i * WORD_BYTES + 64 * h + ahead);
+            look_on(p + i * WORD_BYTES + 64 * h, h, ahead);
             const struct b64 q = WORD(p, i), t = third ? b64_right(WORD(third, w), 4 * k) : two;
             GALLEY_UNROLL
             for (int g = 0; g < 4; g++) {
@@ -216,7 +230,7 @@ static GALLEY_INLINE void halves(float (*to)[QGEMM_NR], const uint8_t *p, int n)
     }
 }
 
-static void unpack_k(struct qgemm_panel *panel, const uint8_t *u, enum dtype t, size_t ahead)
+static void unpack_k(struct qgemm_panel *panel, const uint8_t *u, enum dtype t, struct ahead ahead)
 {
     const uint8_t *d;
     bool min = false;
@@ -262,7 +276,7 @@ static void unpack_k(struct qgemm_panel *panel, const uint8_t *u, enum dtype t, 
 }
 
 static void unpack_block(struct qgemm_panel *panel, const uint8_t *u, enum dtype t, int n,
-                         size_t ahead)
+                         struct ahead ahead)
 {
     const uint8_t *d = u + 4 * n * WORD_BYTES;
     switch (t) {
@@ -277,7 +291,7 @@ static void unpack_block(struct qgemm_panel *panel, const uint8_t *u, enum dtype
         break;
     case DTYPE_Q8_0:
         for (int i = 0; i < n * 16; i++) {
-            GALLEY_PREFETCH(u + 64 * i + ahead);
+            look_on(u + 64 * i, i % 2, ahead);
         }
         panel->code = u;
         d += 4 * n * WORD_BYTES;
@@ -301,8 +315,9 @@ static void unpack_block(struct qgemm_panel *panel, const uint8_t *u, enum dtype
     }
 }
 
-/* n: blocks in the unit; ahead: bytes from it to what should be near by then. */
-static void unpack(struct qgemm_panel *panel, const uint8_t *u, enum dtype t, int n, size_t ahead)
+/* n: blocks in the unit. */
+static void unpack(struct qgemm_panel *panel, const uint8_t *u, enum dtype t, int n,
+                   struct ahead ahead)
 {
     panel->code = panel->bytes;
     if (dtype_info(t)->block == QGEMM_K) {
