@@ -95,7 +95,8 @@ static const float *keys_load(const struct paged_job *j, struct cpu_scratch *s, 
     return s->k;
 }
 
-/* Its first n values as f32 [n][o_ld], whole vectors. */
+/* Its first n values as f32 [n][o_ld], whole vectors; widened to where the keys lay, so that L1
+ * holds them and what they are made of. */
 static const float *values_load(const struct paged_job *j, struct cpu_scratch *s, int32_t block,
                                 int kv_head, int n)
 {
@@ -105,14 +106,14 @@ static const float *values_load(const struct paged_job *j, struct cpu_scratch *s
     if (a->kv_type == KV_F32 && o_ld == (size_t)a->head_dim) {
         return (const float *)(const void *)p.codes;
     }
-    j->c->k.kv_widen(&(struct kv_widen){ .dst = s->v,
+    j->c->k.kv_widen(&(struct kv_widen){ .dst = s->k,
                                          .dst_ld = o_ld,
                                          .src = p.codes,
                                          .type = a->kv_type,
                                          .row_scale = p.scale,
                                          .rows = n,
                                          .n = a->head_dim });
-    return s->v;
+    return s->k;
 }
 
 /* One tile on its way: rows and heads h0..h1-1 of one group. */
@@ -163,9 +164,9 @@ static void walk_plain(struct paged_walk *w, int lo, int hi)
         block_next(w, last ? -1 : w->table[key / KV_BLOCK + 1]);
         const int n = w->rows->high - key;
         const int32_t block = w->table[key / KV_BLOCK];
-        const float *k = keys_load(w->j, w->t.s, block, w->kv_head);
-        const float *v = values_load(w->j, w->t.s, block, w->kv_head, n < KV_BLOCK ? n : KV_BLOCK);
-        tile_meet(&w->t, k, v, w->t.o_ld);
+        tile_meet_keys(&w->t, keys_load(w->j, w->t.s, block, w->kv_head));
+        const int n_values = n < KV_BLOCK ? n : KV_BLOCK;
+        tile_meet_values(&w->t, values_load(w->j, w->t.s, block, w->kv_head, n_values), w->t.o_ld);
     }
 }
 

@@ -127,7 +127,7 @@ bool tile_tame(const struct tile *t, const float *v, size_t v_ld, int n)
     return !wild;
 }
 
-void tile_meet(const struct tile *t, const float *kt, const float *v, size_t v_ld)
+void tile_meet_keys(struct tile *t, const float *kt)
 {
     struct cpu_scratch *s = t->s;
     int from = 0, to = t->n;
@@ -137,18 +137,28 @@ void tile_meet(const struct tile *t, const float *kt, const float *v, size_t v_l
     while (to > from && s->first[to - 1] >= s->n[to - 1]) {
         to--;
     }
-    if (from == to) {
-        return;
-    }
     from -= from % ATTN_GROUP;
-    tile_scores(t, s->s + from * KV_BLOCK, from, to, kt);
-    tile_soft(t, from, to);
+    t->from = from;
+    t->to = to;
+    if (from < to) {
+        tile_scores(t, s->s + from * KV_BLOCK, from, to, kt);
+        tile_soft(t, from, to);
+    }
+}
+
+void tile_meet_values(const struct tile *t, const float *v, size_t v_ld)
+{
+    struct cpu_scratch *s = t->s;
+    const int from = t->from, to = t->to;
     int first = KV_BLOCK, n = 0;
     bool mixed = false;
     for (int i = from; i < to; i++) {
         mixed |= s->first[i] != s->first[from] || s->n[i] != s->n[from];
         first = s->first[i] < first ? s->first[i] : first;
         n = s->n[i] > n ? s->n[i] : n;
+    }
+    if (n <= first) {
+        return;
     }
     const float *v0 = v + (size_t)first * v_ld;
     if (!mixed || tile_tame(t, v0, v_ld, n - first)) {
@@ -162,6 +172,12 @@ void tile_meet(const struct tile *t, const float *kt, const float *v, size_t v_l
                       v_ld);
         }
     }
+}
+
+void tile_meet(struct tile *t, const float *kt, const float *v, size_t v_ld)
+{
+    tile_meet_keys(t, kt);
+    tile_meet_values(t, v, v_ld);
 }
 
 /* Rows lie a stride apart, where no hardware prefetcher looks, and the block before them takes

@@ -16,6 +16,7 @@ struct tile {
     struct attn_part at;         /* the state that grows: max [n], sum [n][16], o [n][o_ld] */
     const char *next_k, *next_v; /* the block to come as it lies in memory, next_bytes each */
     size_t next_bytes;
+    int from, to; /* vectors that see any key of the block being met */
 };
 
 static inline size_t tile_o_ld(int head_dim)
@@ -32,7 +33,10 @@ struct attn_part tile_part(struct cpu_scratch *s, int i); /* one of the two in s
 /* Vectors i..i+7, i a multiple of ATTN_GROUP; NULL where there is none. */
 void tile_pack(const struct tile *t, int i, const float *const q[ATTN_GROUP]);
 /* All meet a block: kt [head_dim][KV_BLOCK], v [KV_BLOCK][v_ld] with o_ld columns. */
-void tile_meet(const struct tile *t, const float *kt, const float *v, size_t v_ld);
+void tile_meet(struct tile *t, const float *kt, const float *v, size_t v_ld);
+/* The same in two steps: kt is done with when the values are wanted. */
+void tile_meet_keys(struct tile *t, const float *kt);
+void tile_meet_values(const struct tile *t, const float *v, size_t v_ld);
 /* The parts of it.  Scores of vectors from..to-1 against all keys; from is a multiple of
  * ATTN_GROUP: */
 void tile_scores(const struct tile *t, float *s, int from, int to, const float *kt);

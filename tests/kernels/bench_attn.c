@@ -146,8 +146,17 @@ static void bench_seg_case(struct device *d, const char *name, int rows, int len
     }
     float *qkv = noise((size_t)rows * 3 * width), *out = noise((size_t)rows * width);
     struct seg_bench b = { d,
-                           { out, width, qkv, qkv + width, qkv + 2 * width, 3 * width, seg, n_seg,
-                             HEADS, DIM, 0.1f } };
+                           { .out = out,
+                             .out_ld = width,
+                             .q = qkv,
+                             .k = qkv + width,
+                             .v = qkv + 2 * width,
+                             .ld = 3 * width,
+                             .seg = seg,
+                             .n_seg = n_seg,
+                             .n_head = HEADS,
+                             .head_dim = DIM,
+                             .scale = 0.1f } };
     const double t = bench_time(run_seg, &b);
     printf("%s,f32,%d,%d,%d/%d,%d,%.1f,%.1f,\n", name, rows, length, HEADS, HEADS, DIM, 1e6 * t,
            4e-9 * pairs * (double)width / t);

@@ -200,8 +200,6 @@ struct rows_job {
     float *x, *y, *w;
     int rows, dim;
     struct logit_top top;
-    struct attn_seg_args seg;
-    struct attn_paged_args paged;
 };
 
 static void run_rms(void *arg)
@@ -228,18 +226,6 @@ static void run_top1(void *arg)
     j->d->ops->top1(j->d, &j->top, j->x, (size_t)j->dim, 1, j->dim);
 }
 
-static void run_seg(void *arg)
-{
-    struct rows_job *j = arg;
-    j->d->ops->attn_seg(j->d, &j->seg);
-}
-
-static void run_paged(void *arg)
-{
-    struct rows_job *j = arg;
-    j->d->ops->attn_paged(j->d, &j->paged);
-}
-
 static void report(const char *what, struct rows_job *j, bench_fn *fn, double flops, double bytes)
 {
     const double t = bench_time(fn, j);
@@ -258,61 +244,11 @@ static void bench_elements(struct rows_job *j, int rows, int dim)
     report("gated_gelu_erf", j, run_gelu, 0, 6 * n);
 }
 
-#define SEG_ROWS 4096
-#define HEADS    4
-#define DIM      64
-
-static void bench_seg(struct rows_job *j, int length)
-{
-    static int32_t seg[SEG_ROWS / 16 + 1];
-    const int n = SEG_ROWS / length;
-    for (int i = 0; i <= n; i++) {
-        seg[i] = i * length;
-    }
-    const size_t width = HEADS * DIM;
-    j->seg =
-        (struct attn_seg_args){ j->y, width, j->x, j->x + width, j->x + 2 * width, 3 * width, seg,
-                                n,    HEADS, DIM,  0.125f };
-    j->rows = SEG_ROWS;
-    j->dim = length;
-    report("attn_seg", j, run_seg, 4.0 * SEG_ROWS * length * HEADS * DIM, 0);
-}
-
-static void bench_paged(struct rows_job *j, int rows, int n_keys)
-{
-    static int32_t table[256], seq[256], keys[256];
-    static const int32_t *const tables[] = { table };
-    for (int i = 0; i < 256; i++) {
-        table[i] = i;
-        keys[i] = n_keys - rows + 1 + i;
-    }
-    const size_t width = HEADS * DIM;
-    j->paged = (struct attn_paged_args){ .out = j->y,
-                                         .out_ld = width,
-                                         .q = j->w,
-                                         .q_ld = width,
-                                         .k_cache = j->x,
-                                         .v_cache = j->x + 256 * 32 * 2 * DIM,
-                                         .kv_type = KV_F32,
-                                         .block_table = tables,
-                                         .seq = seq,
-                                         .n_keys = keys,
-                                         .rows = rows,
-                                         .n_head = HEADS,
-                                         .n_kv_head = 2,
-                                         .head_dim = DIM,
-                                         .scale = 0.125f };
-    j->rows = rows;
-    j->dim = n_keys;
-    report("attn_paged", j, run_paged, 4.0 * rows * n_keys * HEADS * DIM,
-           2.0 * n_keys * 2 * DIM * 4);
-}
-
 static void bench_others(struct device *d)
 {
     struct rows_job j = { .d = d,
-                          .x = random_floats(SEG_ROWS * 3 * HEADS * DIM),
-                          .y = random_floats(SEG_ROWS * 3 * HEADS * DIM),
+                          .x = random_floats(256 * 3072),
+                          .y = random_floats(256 * 3072),
                           .w = random_floats(1 << 18) };
     printf("kernel,rows,dim,us,gflops,gbytes\n");
     bench_elements(&j, 1, 256);
@@ -323,14 +259,6 @@ static void bench_others(struct device *d)
     report("top1", &j, run_top1, 0, 4.0 * 2048);
     j.dim = 151936;
     report("top1", &j, run_top1, 0, 4.0 * 151936);
-    bench_seg(&j, 16);
-    bench_seg(&j, 64);
-    bench_seg(&j, 1024);
-    bench_seg(&j, 4096);
-    bench_paged(&j, 1, 512);
-    bench_paged(&j, 8, 512);
-    bench_paged(&j, 1, 8192);
-    bench_paged(&j, 64, 8192);
     mem_free(j.x);
     mem_free(j.y);
     mem_free(j.w);
