@@ -237,17 +237,12 @@ static enum galley_status job_start(struct engine *e, struct encoding **bad, str
     return rc ? rc : vit_job_new(&j->job, e->vit, j->patches, grids, j->n_parts, err);
 }
 
+/* When nobody in particular is to blame, the first pays; the others are tried again. */
 static void job_fail(struct engine *e, struct encoding *bad, const struct galley_err *err)
 {
-    struct encoding *part[ENCODE_IMAGES_MAX];
-    const int n = e->encode.n_parts;
-    memcpy(part, e->encode.part, sizeof(part));
+    struct encoding *blamed = bad ? bad : e->encode.part[0];
     job_free(e);
-    for (int i = 0; i < n; i++) {
-        if (!bad || part[i] == bad) {
-            fail_users(e, part[i], err);
-        }
-    }
+    fail_users(e, blamed, err);
     sched_sweep(e);
 }
 

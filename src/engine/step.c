@@ -97,12 +97,15 @@ static void append(struct engine *e, struct seq *s, int i, int i_new, int32_t to
     }
 }
 
-/* The text was cut back to n_out tokens. */
-static void rewrite_text(struct engine *e, struct seq *s)
+/* Cuts a loop behind its first round; the mean log-probability stays that of all. */
+static void cut_loop(struct engine *e, struct seq *s)
 {
+    const int n = guard_cut(s->out, s->n_out);
+    s->sum_logprob *= (double)n / s->n_out;
+    s->n_out = n;
     buf_cut(&s->text.utf8, 0);
     buf_cut(&s->text.raw, 0);
-    for (int i = 0; i < s->n_out; i++) {
+    for (int i = 0; i < n; i++) {
         transcript_add(&s->text, e->cp.tok, s->out[i]);
     }
 }
@@ -161,8 +164,7 @@ static bool commit(struct engine *e, struct seq *s, int n, enum finish *finish)
         s->first_token = clock_seconds();
     }
     if (ended && *finish == FINISH_REPETITION) {
-        s->n_out = guard_cut(s->out, s->n_out);
-        rewrite_text(e, s);
+        cut_loop(e, s);
     }
     emit_chunk(e, s, min_int(n_new, s->n_out > before ? s->n_out - before : 0), false);
     if (ended) {
