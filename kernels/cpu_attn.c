@@ -67,6 +67,11 @@ static void seg_tile(const struct seg_job *j, struct cpu_scratch *scratch, int h
         for (int i = 0; i < t.n; i++) {
             scratch->n[i] = n;
         }
+        /* Before the last block: where the results go, which they would wait for. */
+        if (left <= KV_BLOCK) {
+            rows_prefetch(a->out + (size_t)r0 * a->out_ld + at_head, a->out_ld * sizeof(float), row,
+                          r1 - r0);
+        }
         tile_meet(&t, scratch->k, scratch->v, t.o_ld);
     }
     for (int r = r0; r < r1; r++) {
