@@ -19,8 +19,8 @@ static const int image_of[N_KINDS] = { 0, 1, -1, -1, 2, -1 };
 static const char *const text_of[N_KINDS] = {
     "Convert to Markdown.",
     "Convert to Markdown.",
-    "A proof is read against the original before anything is published, and then once more by "
-    "somebody else, because nobody sees his own mistakes.",
+    ("A proof is read against the original before anything is published, and then once more by "
+     "somebody else, because nobody sees his own mistakes."),
     "A proof is read against the original before anything is published, and then it is printed.",
     "Convert to Markdown, please.",
     "x",
