@@ -111,6 +111,37 @@ static void priorities_go_first(void)
     inbox_deinit(&b);
 }
 
+/* The first that waits needs more blocks than are left; the second would fit, but does not
+ * overtake. */
+static void nobody_overtakes_the_first_that_waits(void)
+{
+    enum { N = 380 };
+    static const int n_prompt[] = { N, N, 10 }, n_new[] = { 150, 5, 5 };
+    static int32_t ids[3][N];
+    struct engine *e = open_with((struct engine_config){ .kv_bytes = 20u * 196608 });
+    struct inbox b;
+    inbox_init(&b);
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < N; k++) {
+            ids[i][k] = 300 + (k * 31 + i * 97) % 1500;
+        }
+        struct ask a;
+        ask_text(&a, NULL, n_new[i], &b.slot[i]);
+        a.parts[0].tokens = ids[i];
+        a.parts[0].n_tokens = n_prompt[i];
+        a.message.n_parts = 1;
+        a.r.raw = true;
+        submit_request(e, &a.r);
+        wait_for_tokens(&b.slot[0], 1);
+    }
+    wait_for(&b, 3);
+    T_EQ(b.slot[0].order, 0);
+    T_OK(b.slot[1].r.queue_seconds > 0 && b.slot[0].r.n_preempted == 0);
+    T_OK(b.slot[2].r.queue_seconds + 0.01 >= b.slot[1].r.queue_seconds);
+    engine_close(e);
+    inbox_deinit(&b);
+}
+
 static void waiting_raises_a_priority(void)
 {
     struct request low = { .id = 2, .priority = -20, .submitted = 0 };
@@ -476,6 +507,7 @@ static const struct t_case cases[] = {
     { "decoding_goes_on_beside_a_long_prompt", decoding_goes_on_beside_a_long_prompt },
     { "decoding_goes_on_beside_an_image", decoding_goes_on_beside_an_image },
     { "priorities_go_first", priorities_go_first },
+    { "nobody_overtakes_the_first_that_waits", nobody_overtakes_the_first_that_waits },
     { "waiting_raises_a_priority", waiting_raises_a_priority },
     { "deadlines_end_waiting_and_running", deadlines_end_waiting_and_running },
     { "cancels_take_effect_in_every_phase", cancels_take_effect_in_every_phase },
