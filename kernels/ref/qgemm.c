@@ -67,13 +67,13 @@ static unsigned code_k(const uint8_t *u, enum dtype t, int k, int j)
 /* n: blocks in the unit; element k is of block k / 32. */
 static unsigned code_block(const uint8_t *u, enum dtype t, int n, int k, int j)
 {
-    const unsigned fifth = byte_at(u + WORDS(4 * n), k / 32 * 4 + k % 4, j) >> (k % 32 / 4) & 1;
     switch (t) {
     case DTYPE_Q8_0:
         return byte_at(u, k, j);
     case DTYPE_Q5_0:
     case DTYPE_Q5_1:
-        return nibble_block(u, k, j) | fifth << 4;
+        return nibble_block(u, k, j) |
+               (byte_at(u + WORDS(4 * n), k / 32 * 4 + k % 4, j) >> (k % 32 / 4) & 1) << 4;
     case DTYPE_IQ4_NL:
         return (unsigned)(iq4_values[nibble_block(u, k, j)] + 128);
     case DTYPE_MXFP4:
