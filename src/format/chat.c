@@ -314,6 +314,12 @@ static enum galley_status check_roles(const struct framing *f, struct galley_err
         return galley_err_set(err, GALLEY_EUSAGE, "%d messages in a conversation, allowed 1 to %d",
                               f->n_messages, CHAT_MESSAGES_MAX);
     }
+    for (int i = 0; i < f->n_messages; i++) {
+        if ((unsigned)f->roles[i] > CHAT_ASSISTANT) {
+            return galley_err_set(err, GALLEY_EUSAGE, "message %d: there is no role %d", i + 1,
+                                  (int)f->roles[i]);
+        }
+    }
     switch (f->c->kind) {
     case CHAT_QWEN3:
         return must_end_with_user(f, err);
