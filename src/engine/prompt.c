@@ -28,6 +28,9 @@ static enum galley_status add_ids(struct builder *b, const int32_t *id, int n,
                                   struct galley_err *err)
 {
     struct prompt *p = b->p;
+    if (n == 0) { /* there may be no list, neither of these nor of those so far */
+        return GALLEY_OK;
+    }
     if (n > PROMPT_MAX - p->n) {
         return galley_err_set(err, GALLEY_ELIMIT, "prompt has over %d tokens", PROMPT_MAX);
     }
@@ -114,9 +117,14 @@ static enum galley_status plan_image(struct vision_grid *g, const struct engine_
 {
     const struct hf_vision_config *v = &ctx->cp->cfg.vision;
     const int cell = v->patch * v->merge;
+    if (part->min_pixels < 0 || part->max_pixels < 0) {
+        return galley_err_set(err, GALLEY_EUSAGE,
+                              "min_pixels is %lld, max_pixels %lld: neither may be negative",
+                              (long long)part->min_pixels, (long long)part->max_pixels);
+    }
     if (part->width < 0 || part->height < 0 || (part->width > 0) != (part->height > 0) ||
         part->width % cell || part->height % cell || part->width > SIDE_MAX ||
-        part->height > SIDE_MAX || part->min_pixels < 0 || part->max_pixels < 0) {
+        part->height > SIDE_MAX) {
         return galley_err_set(err, GALLEY_EUSAGE,
                               "image size %dx%d: sides must be multiples of %d up to %d",
                               part->width, part->height, cell, SIDE_MAX);
