@@ -96,16 +96,26 @@ static enum galley_status part_image(struct image **out, const struct galley_par
     return GALLEY_OK;
 }
 
-static int count_parts(const struct galley_generation *g)
+/* Parts of all messages; counts that cannot be and lists that are not there: GALLEY_EUSAGE. */
+static enum galley_status count_parts(int *n, const struct galley_generation *g,
+                                      struct galley_err *err)
 {
-    int n = 0;
-    for (int i = 0; i < g->n_messages; i++) {
-        n += g->messages[i].n_parts > 0 ? g->messages[i].n_parts : 0;
-        if (n > PARTS_MAX) {
-            return -1;
-        }
+    *n = 0;
+    if (!g->on_end || !g->messages || g->n_messages < 1 || g->n_messages > MESSAGES_MAX) {
+        return galley_err_set(err, GALLEY_EUSAGE,
+                              "a request needs on_end and 1 to %d messages, not %d", MESSAGES_MAX,
+                              g->messages ? g->n_messages : 0);
     }
-    return n;
+    for (int i = 0; i < g->n_messages; i++) {
+        const struct galley_message *m = &g->messages[i];
+        if (m->n_parts < 0 || m->n_parts > PARTS_MAX - *n || (m->n_parts > 0 && !m->parts)) {
+            return galley_err_set(err, GALLEY_EUSAGE,
+                                  "message %d has %d parts%s, allowed 0 to %d in all", i + 1,
+                                  m->n_parts, m->parts ? "" : " and no list of them", PARTS_MAX);
+        }
+        *n += m->n_parts;
+    }
+    return GALLEY_OK;
 }
 
 static enum galley_status fill_parts(struct engine_part *parts, struct engine_message *messages,
@@ -175,15 +185,13 @@ enum galley_status galley_submit(struct galley_engine *e, const struct galley_ge
                                  uint64_t *id, struct galley_err *err)
 {
     *id = 0;
-    const int n = count_parts(g);
-    if (!g->on_end || g->n_messages < 1 || g->n_messages > MESSAGES_MAX || n < 0) {
-        return galley_err_set(err, GALLEY_EUSAGE,
-                              "a request needs on_end, 1 to %d messages and at most %d parts",
-                              MESSAGES_MAX, PARTS_MAX);
+    int n;
+    enum galley_status rc = count_parts(&n, g, err);
+    if (rc) {
+        return rc;
     }
     struct engine_message *messages = mem_many(struct engine_message, (size_t)g->n_messages);
     struct engine_part *parts = mem_many(struct engine_part, (size_t)n + 1);
-    enum galley_status rc = GALLEY_OK;
     if (!messages || !parts) {
         rc = galley_err_set(err, GALLEY_ENOMEM, "no memory for %d messages", g->n_messages);
     }

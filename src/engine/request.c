@@ -13,9 +13,9 @@
 
 static enum galley_status check_stop(const struct engine_request *r, struct galley_err *err)
 {
-    if (r->n_stop < 0 || r->n_stop > STOP_MAX) {
-        return galley_err_set(err, GALLEY_EUSAGE, "%d stop strings, allowed %d", r->n_stop,
-                              STOP_MAX);
+    if (r->n_stop < 0 || r->n_stop > STOP_MAX || (r->n_stop > 0 && !r->stop)) {
+        return galley_err_set(err, GALLEY_EUSAGE, "%d stop strings%s, allowed 0 to %d", r->n_stop,
+                              r->n_stop > 0 && !r->stop ? " and no list of them" : "", STOP_MAX);
     }
     for (int i = 0; i < r->n_stop; i++) {
         const size_t n = r->stop[i] ? strlen(r->stop[i]) : 0;
