@@ -8,3 +8,4 @@ galley_test(test_output SOURCES tests/engine/test_output.c DEPS engine TIMEOUT 6
 add_executable(soak tests/engine/soak.c)
 target_link_libraries(soak PRIVATE galley_core)
 add_test(NAME soak_short COMMAND soak 300 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+galley_test(test_hostile SOURCES tests/engine/test_hostile.c DEPS galley_core TIMEOUT 600)
