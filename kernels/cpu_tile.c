@@ -87,7 +87,7 @@ void tile_scores(const struct tile *t, float *s, int from, int to, const float *
         .k = kt,
         .rows = to - from,
         .head_dim = t->head_dim,
-        .next = t->next_k,
+        .next = t->next_k ? t->next_k : (const char *)kt, /* nothing comes: step 0 */
         .next_step = t->next_k ? t->next_bytes / (size_t)t->head_dim : 0,
     };
     t->k->attn_scores(&scores);
@@ -105,7 +105,7 @@ void tile_sums(const struct tile *t, int from, int to, const float *p, int n, co
         .rows = to - from,
         .n_vec = (int)(t->o_ld / ATTN_LANES),
         .n = n,
-        .next = t->next_v,
+        .next = t->next_v ? t->next_v : (const char *)v,
     };
     if (t->next_v && n > 0) {
         const size_t passes = (t->o_ld + ATTN_NEXT * ATTN_LANES - 1) / (ATTN_NEXT * ATTN_LANES);
