@@ -16,8 +16,8 @@
  *                 with minima: acc = fma(w_m, x_d * x_sum, acc);
  *     y = acc + bias (no add without a bias).
  * s stays exact while it is below 2^24: only blocks whose codes nearly all sit at their limits
- * leave that.  (An all-integer s costs vpmulld, two slow steps, where this costs a conversion and
- * an fma: measured 10 to 20 % of a product of many rows.)  Lanes run across columns, never along
+ * leave that.  (In integers a sub-block would cost vpmulld, two slots of one port, and an add; this
+ * costs a conversion and an fma, beside eight vpdpbusd.)  Lanes run across columns, never along
  * k, so rows, tiles, threads and instruction sets cannot change a bit.  Against exact arithmetic
  * on the quantised rows an element errs by at most (2 n_steps + 4) * 2^-24 * (sum of |terms|),
  * n_steps being the number of fmas above.
