@@ -60,6 +60,9 @@ enum galley_status galley_plan_make(struct galley_plan *out, const struct galley
     bool is_auto;
     struct checkpoint c = { 0 };
     enum galley_status rc = handle_kv_type(&kv, &is_auto, r->kv_type, err);
+    if (!rc && !r->model_path) {
+        rc = galley_err_set(err, GALLEY_EUSAGE, "a plan needs a model path");
+    }
     rc = rc ? rc : checkpoint_open(&c, r->model_path, r->mmproj_path, CHECKPOINT_CONFIG, err);
     if (rc) {
         return rc;

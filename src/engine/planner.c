@@ -18,6 +18,8 @@
 /* Everything small: tokenizer, names, thread stacks, allocator slack. */
 #define FIXED_BYTES (48ull << 20)
 #define CONTEXT_MAX (1 << 24)
+#define LIMIT_MAX   65536               /* sequences, rows */
+#define PIXELS_MAX  INT64_C(1000000000) /* of one image */
 
 int plan_max_want(int n_vocab, int max_rows, int max_seqs)
 {
@@ -196,13 +198,31 @@ uint64_t plan_machine_bytes(void)
     return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size / 10 * 9 : 0;
 }
 
+/* Beyond these the sums would no longer be sure to fit their types. */
+static enum galley_status check_request(const struct plan_request *r, struct galley_err *err)
+{
+    if (r->context < 0 || r->max_seqs < 0 || r->max_rows < 0 || r->max_seqs > LIMIT_MAX ||
+        r->max_rows > LIMIT_MAX) {
+        return galley_err_set(err, GALLEY_EUSAGE,
+                              "a context of %d, %d sequences, %d rows: none may be negative, nor "
+                              "the last two over %d",
+                              r->context, r->max_seqs, r->max_rows, LIMIT_MAX);
+    }
+    if (r->max_pixels < 0 || r->max_pixels > PIXELS_MAX) {
+        return galley_err_set(err, GALLEY_EUSAGE, "max_pixels is %lld, allowed 0 to %lld",
+                              (long long)r->max_pixels, (long long)PIXELS_MAX);
+    }
+    return GALLEY_OK;
+}
+
 enum galley_status plan_make(struct plan *out, const struct checkpoint *c,
                              const struct plan_request *r, struct galley_err *err)
 {
     *out = (struct plan){ 0 };
     const struct hf_text_config *t = &c->cfg.text;
     struct model_desc d;
-    enum galley_status rc = model_desc_init(&d, &c->cfg, err);
+    enum galley_status rc = check_request(r, err);
+    rc = rc ? rc : model_desc_init(&d, &c->cfg, err);
     if (rc) {
         return rc;
     }

@@ -616,6 +616,35 @@ static void odd_configurations_say_why(void)
     }
 }
 
+static void odd_plans_say_why(void)
+{
+    const struct galley_plan_request odd[] = {
+        { .model_path = NULL },
+        { .model_path = "nowhere" },
+        { .model_path = MODEL, .kv_type = "q3" },
+        { .model_path = MODEL, .mmproj_path = "nowhere.gguf" },
+        { .model_path = MODEL, .context = -1 },
+        { .model_path = MODEL, .max_seqs = -1 },
+        { .model_path = MODEL, .max_seqs = 1 << 30 },
+        { .model_path = MODEL, .max_rows = -1 },
+        { .model_path = MODEL, .max_rows = 1 << 30 },
+        { .model_path = MODEL, .max_pixels = -1 },
+        { .model_path = MODEL, .max_pixels = INT64_MAX },
+        { .model_path = MODEL, .memory_bytes = 1 },
+        { .model_path = MODEL, .measure = true, .cpu = "z80" },
+        { .model_path = MODEL, .measure = true, .threads = -1 },
+    };
+    for (size_t i = 0; i < COUNT(odd); i++) {
+        struct galley_plan p;
+        struct galley_err err = { 0 };
+        const enum galley_status rc = galley_plan_make(&p, &odd[i], &err);
+        if (!rc) {
+            T_FAIL("plan %zu was made", i);
+        }
+        T_OK(err.status == rc && strlen(err.msg) > 8);
+    }
+}
+
 /* Whichever allocation fails: a status, a sentence, and nothing kept. */
 static void short_memory_refuses_to_open(void)
 {
@@ -646,6 +675,7 @@ static const struct t_case cases[] = {
     { "whatever_is_accepted_ends_once", whatever_is_accepted_ends_once },
     { "closing_ends_what_runs", closing_ends_what_runs },
     { "odd_configurations_say_why", odd_configurations_say_why },
+    { "odd_plans_say_why", odd_plans_say_why },
     { "short_memory_refuses_to_open", short_memory_refuses_to_open },
 };
 
