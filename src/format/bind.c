@@ -91,7 +91,9 @@ struct linear *bind_stack(struct binder *b, const struct bind_part *parts, int n
     }
     struct linear *l = NULL;
     b->rc = b->dev->ops->linear_new(b->dev, &l, packed, n_parts, b->err);
-    if (b->rc) {
+    if (b->rc) { /* a device knows no names */
+        galley_err_prefix(b->err, b->rc, "%s: tensor %s%s", weights_place(b->w), b->scope,
+                          parts[0].weight);
         return NULL;
     }
     b->bytes += b->dev->ops->linear_bytes(l);

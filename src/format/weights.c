@@ -242,6 +242,11 @@ void weights_close(struct weights *w)
     mem_free(w);
 }
 
+const char *weights_place(const struct weights *w)
+{
+    return w->place;
+}
+
 int weights_count(const struct weights *w)
 {
     return w->n_items;

@@ -26,6 +26,8 @@ GALLEY_MUST_USE enum galley_status weights_open_gguf(struct weights **out, struc
                                                      enum hf_family family, struct galley_err *err);
 void weights_close(struct weights *w);
 
+/* The directory or GGUF file, for sentences. */
+const char *weights_place(const struct weights *w);
 int weights_count(const struct weights *w);
 /* i-th tensor in name order: lends name, view and dtype as written in the file.  The view's dtype
  * is DTYPE_COUNT when this build cannot read the type (safetensors: others than F32, F16 and BF16)

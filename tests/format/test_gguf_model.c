@@ -2,9 +2,11 @@
  * made from give (those are compared with Hugging Face elsewhere); language models give llama.cpp's
  * logits (tools/reference/gguf_files.py). */
 #include "src/base/mem.h"
+#include "src/format/bind.h"
 #include "src/format/gguf_config.h"
 #include "src/format/weights.h"
 #include "src/model/model.h"
+#include "tests/format/gguf_bytes.h"
 #include "tests/npy.h"
 #include "vision/vision.h"
 
@@ -189,10 +191,39 @@ static void test_logits(void)
     }
 }
 
+/* A bias in blocks is refused by the device, which knows no names: the sentence has them. */
+static void a_quantised_bias_is_named(void)
+{
+    struct buf b;
+    char *copy;
+    struct gguf *g;
+    struct weights *w;
+    struct device *dev;
+    struct galley_err err = { 0 };
+    put_head(&b, 3, 2, 0);
+    put_tensor(&b, "blk.0.attn_q.weight", 2, (const uint64_t[]){ 32, 32 }, 0, 0);
+    put_tensor(&b, "blk.0.attn_q.bias", 1, (const uint64_t[]){ 32 }, 8, 4096); /* Q8_0 */
+    put_data(&b, 4096 + 34);
+    T_EQ(open_copy(&g, &copy, b.data, b.n, &err), GALLEY_OK);
+    T_EQ(weights_open_gguf(&w, g, HF_QWEN2, &err), GALLEY_OK);
+    T_EQ(device_open_cpu(&dev, NULL, 1, &err), GALLEY_OK);
+    struct binder at = { .dev = dev, .w = w, .err = &err };
+    binder_scope(&at, "model.layers.0.self_attn.");
+    T_OK(!bind_linear(&at, "q_proj.weight", "q_proj.bias", 32, 32));
+    T_EQ(at.rc, GALLEY_EMODEL);
+    T_STR(err.msg, "memory: tensor model.layers.0.self_attn.q_proj.weight: a bias of 32 (Q8_0) for "
+                   "32 outputs");
+    weights_close(w);
+    device_close(dev);
+    mem_free(copy);
+    buf_deinit(&b);
+}
+
 static const struct t_case cases[] = {
     { "towers", test_towers },
     { "language", test_language },
     { "logits", test_logits },
+    { "a_quantised_bias_is_named", a_quantised_bias_is_named },
 };
 
 int main(int argc, char **argv)
