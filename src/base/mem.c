@@ -1,6 +1,7 @@
 /* mem.c - checked allocation with a fault injector for tests. */
 #include "src/base/mem.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -94,6 +95,13 @@ void *mem_huge(size_t size)
     (void)madvise(p, size / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
 #endif
     return p;
+}
+
+void mem_return_large(void)
+{
+#ifdef M_MMAP_THRESHOLD
+    (void)mallopt(M_MMAP_THRESHOLD, 256 << 10); /* a refusal costs memory, nothing else */
+#endif
 }
 
 void mem_free(void *p)

@@ -21,6 +21,11 @@ void *mem_aligned(size_t size);
 void *mem_huge(size_t size);
 void mem_free(void *p); /* NULL is fine */
 
+/* From now on blocks of 256 KiB and more go back to the system when they are freed.  glibc raises
+ * that limit by itself to what is freed, and then small blocks that live long between large ones
+ * that do not hold the heap open: a process that serves for days would grow.  Process-wide. */
+void mem_return_large(void);
+
 /* Copies; the result is the caller's. */
 char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t n);

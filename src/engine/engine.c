@@ -49,6 +49,7 @@ enum galley_status engine_open(struct engine **out, const struct engine_config *
     if (!e) {
         return galley_err_set(err, GALLEY_ENOMEM, "no memory for an engine");
     }
+    mem_return_large();
     pthread_mutex_init(&e->lock, NULL);
     clock_cond_init(&e->wake);
     e->inbox_tail = &e->inbox_head;
