@@ -19,7 +19,7 @@ strace -f -o trace -e trace=openat,execve "$galley" convert a.pdf >/dev/null 2>&
 ! grep -v ENOENT trace | grep -F "$root/" >&2 || fail "the installed program uses the source tree"
 
 # The samples and both languages with nothing but the installed header and library.
-for name in to_markdown regions batch; do
+for name in to_markdown regions batch talk complete; do
     cc -Wall -Wextra -Wpedantic -Werror -o $name "$root/samples/$name.c" -I prefix/there/include \
         -L "$library" -lgalley ||
         fail "samples/$name.c"
