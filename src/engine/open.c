@@ -89,20 +89,18 @@ static enum galley_status open_kv(struct engine *e, enum kv_type type, bool cach
     return cached ? prefix_open(&e->prefix, e->kv, root, err) : GALLEY_OK;
 }
 
-static enum galley_status open_vision(struct engine *e, const struct engine_config *cfg,
-                                      struct galley_err *err)
+static enum galley_status open_vision_cache(struct engine *e, const struct engine_config *cfg,
+                                            struct galley_err *err)
 {
-    if (!e->cp.cfg.has_vision) {
+    if (!e->vit) {
         return GALLEY_OK;
     }
-    struct weights *w = e->cp.vision ? e->cp.vision : e->cp.weights;
     const struct vcache_config cache = {
         .memory_bytes = cfg->vision_cache_bytes ? cfg->vision_cache_bytes : VISION_CACHE_DEFAULT,
         .dir = cfg->vision_cache_dir,
         .disk_bytes = cfg->vision_cache_disk_bytes,
     };
-    enum galley_status rc = vit_open(&e->vit, e->dev, &e->cp.cfg, w, err);
-    rc = rc ? rc : vcache_open(&e->vcache, &cache, err);
+    const enum galley_status rc = vcache_open(&e->vcache, &cache, err);
     if (!rc && cfg->vision_cache_dir) {
         vit_hash(e->vit, e->vision_hash); /* reads all weights: only where others may share */
     }
@@ -115,7 +113,9 @@ static enum galley_status open_weights(struct engine *e, const struct engine_con
     struct checkpoint *c = &e->cp;
     enum galley_status rc = device_open_cpu(&e->dev, cfg->isa, cfg->n_threads, err);
     rc = rc ? rc : model_open(&e->model, e->dev, &c->cfg, c->weights, err);
-    rc = rc ? rc : open_vision(e, cfg, err);
+    if (!rc && c->cfg.has_vision) {
+        rc = vit_open(&e->vit, e->dev, &c->cfg, c->vision ? c->vision : c->weights, err);
+    }
     if (!rc) {
         rc = weights_check_all_used(c->weights, model_ignored_tensors(e->model), err);
     }
@@ -142,6 +142,7 @@ enum galley_status engine_open_model(struct engine *e, const struct engine_confi
             err->status = rc;
         }
     }
+    rc = rc ? rc : open_vision_cache(e, cfg, err); /* its directory is no model */
     rc = rc ? rc : open_kv(e, kv_type, !cfg->no_prefix_cache, err);
     if (!rc) {
         log_line(&e->log, LOG_INFO, "engine.model",

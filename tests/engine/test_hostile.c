@@ -613,6 +613,7 @@ static void odd_configurations_say_why(void)
             T_FAIL("configuration %zu was taken", i);
         }
         T_OK(!e && err.status == rc && strlen(err.msg) > 8);
+        T_EQ(rc == GALLEY_EIO, odd[i].vision_cache_dir != NULL); /* and nothing else is */
     }
 }
 
