@@ -37,7 +37,10 @@ enum galley_status map_open(struct map *m, const char *path, struct galley_err *
         rc = galley_err_set(err, GALLEY_EIO, "%s: not a regular file", path);
     } else if (st.st_size > 0) {
         void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (p == MAP_FAILED) {
+        if (p == MAP_FAILED && errno == ENOMEM) { /* says nothing against the file */
+            rc = galley_err_set(err, GALLEY_ENOMEM, "%s: no memory to map %lld bytes", path,
+                                (long long)st.st_size);
+        } else if (p == MAP_FAILED) {
             rc = io_error(err, path, "map");
         } else {
             m->base = p;

@@ -1,7 +1,9 @@
 /* test_memory.c - base: allocation and its faults, images, files. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "src/base/image.h"
@@ -236,6 +238,25 @@ static void file_says_what_is_wrong(void)
     mem_fail_at(0);
 }
 
+/* In a process of its own: no address space is left in it. */
+static void mapping_without_memory_says_so(void)
+{
+    T_EQ(file_write(in_dir("f"), "x", 1, NULL), GALLEY_OK);
+    const pid_t pid = fork();
+    T_OK(pid >= 0);
+    if (pid == 0) {
+        struct galley_err err = { 0 };
+        struct map m;
+        const bool set = setrlimit(RLIMIT_AS, &(struct rlimit){ 1, 1 }) == 0;
+        const bool said = map_open(&m, in_dir("f"), &err) == GALLEY_ENOMEM && !m.base &&
+                          strstr(err.msg, "f: no memory to map 1 bytes");
+        _exit(set && said ? 0 : 1);
+    }
+    int status;
+    T_EQ(waitpid(pid, &status, 0), pid);
+    T_EQ(status, 0);
+}
+
 static void pipe_is_read_to_its_end(void)
 {
     struct galley_err err = { 0 };
@@ -268,6 +289,7 @@ static const struct t_case cases[] = {
     { "image_is_shared_by_threads", image_is_shared_by_threads },
     { "file_goes_round", file_goes_round },
     { "file_says_what_is_wrong", file_says_what_is_wrong },
+    { "mapping_without_memory_says_so", mapping_without_memory_says_so },
     { "pipe_is_read_to_its_end", pipe_is_read_to_its_end },
 };
 
