@@ -296,8 +296,9 @@ static enum galley_status read_file(struct hf_config *io, const char *dir, const
     }
     if (!hf_exists(path)) {
         if (!optional) {
-            rc = galley_err_set(err, GALLEY_EMODEL,
-                                "%s: no %s there: give a Hugging Face model directory", dir, name);
+            rc = galley_err_set(
+                err, GALLEY_EMODEL,
+                "%s: no %s there: give a Hugging Face model directory or a GGUF file", dir, name);
         }
     } else {
         rc = file_read(path, FILE_MAX, &text, &n, err);
