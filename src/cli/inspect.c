@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "src/base/mem.h"
@@ -115,6 +116,13 @@ static int inspect_document(const char *name, const struct cli_options *opt)
     return rc ? exit_code_of(rc) : look.ok ? EXIT_OK : EXIT_INTERNAL;
 }
 
+/* By name as well, so that what is missing, empty or no file is a model's failure. */
+static bool is_gguf(const char *name)
+{
+    const size_t n = strlen(name);
+    return (n > 5 && strcasecmp(name + n - 5, ".gguf") == 0) || gguf_is_file(name);
+}
+
 int cli_inspect(int argc, char **argv)
 {
     struct cli_options opt;
@@ -151,7 +159,7 @@ int cli_inspect(int argc, char **argv)
         }
         return inspect_model(name, opt.json);
     }
-    if (gguf_is_file(name)) {
+    if (is_gguf(name)) {
         return opt.regions
                    ? usage_error("inspect", "%s is a model: --regions is for documents", name)
                    : inspect_model(name, opt.json);

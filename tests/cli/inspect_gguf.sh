@@ -26,3 +26,10 @@ head -c 500 "$files/vl.gguf" >short.gguf
 expect 3 inspect short.gguf
 says 'it is damaged or cut short'
 expect 2 inspect --regions x.png model.gguf
+# no model at all under a model's name
+: >empty.gguf
+mkfifo pipe.gguf
+for name in missing empty pipe; do
+    expect 3 inspect $name.gguf
+    says "$name.gguf: "
+done
