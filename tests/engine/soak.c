@@ -85,13 +85,11 @@ static double rss_mb(void)
     return (double)pages * (double)sysconf(_SC_PAGESIZE) / MB;
 }
 
-/* Some pictures come again (the vision cache), most are new. */
-static void fill_picture(uint8_t *rgb, int width, int height)
+static void fill_picture(uint8_t *rgb, int width, int height, uint32_t picture)
 {
-    const uint32_t base = next_random(4) == 0 ? next_random(8) : next_random(1u << 30);
     for (int y = 0; y < height; y++) {
         for (int x = 0; x < width; x++) {
-            const uint32_t ink = (uint32_t)(x / 7 * 31 + y / 9 * 57) * 2654435761u + base;
+            const uint32_t ink = (uint32_t)(x / 7 * 31 + y / 9 * 57) * 2654435761u + picture;
             memset(rgb + 3 * ((size_t)y * (size_t)width + (size_t)x), ink >> 31 ? 255 : 40, 3);
         }
     }
@@ -103,7 +101,13 @@ static enum galley_status submit(struct galley_engine *e, struct ticket *t, uint
     static const char *const texts[] = { "Convert to Markdown.", "Read.", "What does it say?",
                                          "Once more, please, and with every word you can see." };
     const bool image = next_random(4) != 0;
-    const int width = 28 + (int)next_random(SIDE_MAX - 28), height = 28 + (int)next_random(112);
+    int width = 28 + (int)next_random(SIDE_MAX - 28), height = 28 + (int)next_random(112);
+    uint32_t picture = next_random(1u << 30);
+    if (next_random(4) == 0) { /* one of eight that come again: the vision cache */
+        picture = next_random(8);
+        width = 84 + 28 * (int)picture;
+        height = 56;
+    }
     const struct galley_part parts[] = {
         { .rgb = image ? rgb : NULL, .width = width, .height = height },
         { .text = texts[next_random(4)] },
@@ -111,6 +115,7 @@ static enum galley_status submit(struct galley_engine *e, struct ticket *t, uint
     const int first = image ? 0 : 1;
     const struct galley_message m = { GALLEY_USER, parts + first, 2 - first };
     static const char *const stop[] = { "the" };
+    const bool longer = next_random(4) == 0; /* the cache runs short */
     const struct galley_generation g = {
         .messages = &m,
         .n_messages = 1,
@@ -122,7 +127,8 @@ static enum galley_status submit(struct galley_engine *e, struct ticket *t, uint
         .seed = next_random(1000),
         .stop = stop,
         .n_stop = (int)next_random(2),
-        .max_new_tokens = 1 + (int)next_random(40),
+        .ignore_eos = longer,
+        .max_new_tokens = 1 + (int)next_random(longer ? 300 : 40),
         .priority = (int)next_random(9) - 4,
         .deadline_seconds = next_random(50) == 0 ? 0.05 : 0,
         .logprobs = next_random(4) == 0,
@@ -132,7 +138,7 @@ static enum galley_status submit(struct galley_engine *e, struct ticket *t, uint
         .on_end = on_end,
     };
     if (image) {
-        fill_picture(rgb, width, height);
+        fill_picture(rgb, width, height, picture);
     }
     struct galley_err err = { 0 };
     const enum galley_status rc = galley_submit(e, &g, id, &err);
@@ -204,7 +210,7 @@ int main(int argc, char **argv)
                                                   argc > 2 ? argv[2] : "models/galley-tiny",
                                               .max_seqs = 16,
                                               .context = 512,
-                                              .kv_bytes = 24u << 20, /* short: preemption */
+                                              .kv_bytes = 4u << 20, /* 21 blocks: preemption */
                                               .vision_cache_bytes = 8u << 20,
                                               .cpu = getenv("GALLEY_CPU") };
     if (n < SAMPLES || galley_engine_open(&e, &cfg, &err)) {
