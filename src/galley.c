@@ -166,6 +166,9 @@ enum galley_status galley_convert(struct galley_engine *e, const struct galley_s
     *stats = (struct galley_stats){ 0 };
     options = options ? options : &no_options;
     enum galley_status rc = check_options(options, err);
+    if (!rc && e && !galley_engine_info(e).has_vision) {
+        rc = galley_err_set(err, GALLEY_EMODEL, "the model has no vision tower to read pages with");
+    }
     if (rc) {
         return rc;
     }

@@ -1,6 +1,7 @@
 /* cli_quantize.c - galley quantize: a model anew as GGUF, in another type. */
 #include <cjson/cJSON.h>
 #include <getopt.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -122,11 +123,26 @@ static double bits_per_weight(const struct quantize_total *t)
     return t->n_params ? (double)t->data_bits / (double)t->n_params : 0;
 }
 
+/* A card does not go into GGUF, and without it the new model is read by other rules than the old.
+ */
+static void print_card(const struct options *o)
+{
+    char card[PATH_MAX], beside[PATH_MAX];
+    const char *slash = strrchr(o->job.out, '/');
+    snprintf(card, sizeof(card), "%s/galley.json", o->job.in);
+    snprintf(beside, sizeof(beside), "%.*sgalley.json", slash ? (int)(slash + 1 - o->job.out) : 0,
+             o->job.out);
+    if (access(card, R_OK) == 0 && access(beside, F_OK) != 0) {
+        printf("%s, the model's card, is not in them: copy it to %s\n", card, beside);
+    }
+}
+
 static void print_total(const struct options *o, const struct quantize_total *t)
 {
     printf("\n%d tensors, %.2f M weights, %.3f bits per weight, %.1f MB: %s%s%s\n", t->n_tensors,
            (double)t->n_params / 1e6, bits_per_weight(t), (double)t->bytes / 1e6, o->job.out,
            t->mmproj ? ", " : "", t->mmproj ? t->mmproj : "");
+    print_card(o);
 }
 
 /* One object; false without memory. */

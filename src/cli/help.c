@@ -84,7 +84,9 @@ static const char convert[] =
     "  galley convert report.pdf -o report.md\n"
     "  galley convert scan.jpg --ocr-lang eng+kor --format json | jq .pages[0].status\n"
     "  galley convert report.pdf --pages 2-3 --accept exact --stats stats.json\n"
-    "  galley convert inbox/*.pdf -o out/ --figures out/img\n";
+    "  galley convert inbox/*.pdf -o out/ --figures out/img\n"
+    "  galley convert report.pdf --model qwen.gguf --mmproj mmproj-qwen.gguf --kv q8 --ctx 8192\n"
+    "  galley convert scans/*.png -o out/ --vision-cache ~/.cache/galley\n";
 
 static const char inspect[] =
     "usage: galley inspect FILE|DIR [options]\n"
@@ -142,7 +144,7 @@ static const char bench[] =
     "  galley bench --model model.gguf --concurrency 1,8,32 --csv bench.csv --plot bench.svg\n";
 
 static const char doctor[] =
-    "usage: galley doctor [--model DIR] [--json]\n"
+    "usage: galley doctor [--model PATH] [--json]\n"
     "\n"
     "Checks what conversions need: CPU features, library versions, the galley-pdf helper, fonts,\n"
     "poppler-data, Tesseract languages, and that the model loads and reads.  Exit status 0 when "
@@ -154,7 +156,8 @@ static const char quantize[] =
     "\n"
     "Writes a model anew as GGUF.  IN is a Hugging Face directory (Qwen 2, 2-VL, 2.5-VL, 3, Llama "
     "with\n"
-    "byte-level BPE) or a GGUF file.  A vision tower goes into a second file.\n"
+    "byte-level BPE) or a GGUF file.  A vision tower goes into a second file; a card (galley.json)\n"
+    "is not copied.\n"
     "\n"
     "      --type TYPE           f32 f16 bf16 q8_0 q6_k q5_k q5_1 q5_0 q4_k q4_1 q4_0 iq4_nl "
     "iq4_xs\n"

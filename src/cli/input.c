@@ -61,5 +61,13 @@ int engine_for_cli(struct galley_engine **out, const struct cli_options *opt)
                : rc == GALLEY_EUSAGE                      ? EXIT_USAGE
                                                           : EXIT_MODEL;
     }
+    if (!galley_engine_info(*out).has_vision) {
+        complain("%s: the model has no vision tower, so it cannot read pages; that of a GGUF model "
+                 "is a second file (--mmproj FILE)",
+                 model);
+        galley_engine_close(*out);
+        *out = NULL;
+        return EXIT_MODEL;
+    }
     return EXIT_OK;
 }

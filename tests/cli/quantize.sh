@@ -10,6 +10,7 @@ prints 'BF16   -> Q6_K'
 prints '(Q4_K needs rows of a multiple of 256)'
 prints 'bits per weight'
 prints 'tiny.gguf, mmproj-tiny.gguf'
+prints 'copy it to galley.json'
 # The report as JSON; the number of threads and of runs changes nothing.
 expect 0 quantize "$model" again.gguf --type q4_k_m --mmproj tower.gguf --threads 3 --json
 cp out report.json
@@ -29,6 +30,22 @@ prints 'Q6_K   -> Q5_0'
 expect 0 quantize mmproj-tiny.gguf tower8.gguf --type q8_0
 expect 0 inspect small.gguf
 prints 'qwen2vl'
+expect 3 convert "$samples/letter.png" --model tiny.gguf --mmproj none
+says '--mmproj FILE'
+
+# The pair reads as the directory does: with its card, and 8 bits are enough for every letter.
+expect 0 convert "$samples/letter.png"
+cp out letter.md
+mkdir pair
+expect 0 quantize "$model" pair/tiny.gguf --type q8_0 -q
+prints 'copy it to pair/galley.json'
+cp "$model/galley.json" pair
+expect 0 quantize "$model" pair/tiny.gguf --type q8_0 -q
+! grep -q galley.json out || fail "the card is there already: $(tail -1 out)"
+for pair in pair/tiny.gguf pair; do
+    expect 0 convert "$samples/letter.png" --model $pair
+    same letter.md out
+done
 
 # Refusals: one sentence, nothing written, what was there stays.
 wrong() {

@@ -97,3 +97,7 @@ sample 1 "$talk" "$model" hi --image empty.png
 says "empty.png: empty"
 sample 1 "$talk" "$model" hi --image lines
 says "message 1, part 1"
+expect 0 quantize "$model" blind.gguf --type q8_0 -q
+rm mmproj-blind.gguf
+sample 1 "$build/bin/sample-to_markdown" blind.gguf "$samples/letter.png"
+says "no vision tower"
