@@ -410,6 +410,39 @@ static enum galley_status check_paths(const struct run *r)
     return GALLEY_OK;
 }
 
+/* Matrices in blocks; *n_found: those that the importance matrix knows. */
+static int count_blocky(const struct run *r, const struct quantize_list *l, int *n_found)
+{
+    int n_blocky = 0;
+    for (int i = 0; i < l->n; i++) {
+        const struct quantize_tensor *t = &l->items[i];
+        size_t n;
+        if (t->n_dim == 2 && !dtype_is_dense(t->to)) {
+            n_blocky++;
+            *n_found += imatrix_lookup(r->imatrix, t->name, &n) != NULL;
+        }
+    }
+    return n_blocky;
+}
+
+static enum galley_status open_imatrix(struct run *r)
+{
+    const enum galley_status rc = imatrix_open(&r->imatrix, r->job->imatrix, r->err);
+    if (rc) {
+        return rc;
+    }
+    int n_found = 0;
+    const int n =
+        count_blocky(r, &r->source.text, &n_found) + count_blocky(r, &r->source.vision, &n_found);
+    if (n > 0 && n_found == 0) {
+        return galley_err_set(r->err, GALLEY_EINPUT,
+                              "%s: none of its %d entries is a tensor of %s that is to be "
+                              "quantised: it is of another model",
+                              r->job->imatrix, imatrix_count(r->imatrix), r->job->in);
+    }
+    return GALLEY_OK;
+}
+
 static enum galley_status prepare(struct run *r)
 {
     const struct quantize_job *j = r->job;
@@ -431,7 +464,7 @@ static enum galley_status prepare(struct run *r)
     rc = rc ? rc : check_shapes(r, &r->source.text);
     rc = rc ? rc : check_shapes(r, &r->source.vision);
     if (!rc && j->imatrix) {
-        rc = imatrix_open(&r->imatrix, j->imatrix, r->err);
+        rc = open_imatrix(r);
     }
     return rc ? rc : pool_open(&r->pool, j->n_threads, r->err);
 }

@@ -460,6 +460,8 @@ static void test_refusals(void)
     job.n_rules = 0;
     job.imatrix = "tests/fuzz/corpus/fuzz_imatrix/nan";
     refuses(&job, GALLEY_EINPUT, "nan");
+    job.imatrix = "tests/fuzz/corpus/fuzz_imatrix/good"; /* of no tensor here */
+    refuses(&job, GALLEY_EINPUT, "another model");
     job.imatrix = NULL;
     job.in = f.path;
     refuses(&job, GALLEY_EMODEL, "config.json");
