@@ -144,7 +144,7 @@ enum galley_finish {
     GALLEY_FINISH_STOP,
     GALLEY_FINISH_STOP_STRING,
     GALLEY_FINISH_LENGTH,
-    GALLEY_FINISH_REPETITION,
+    GALLEY_FINISH_REPETITION, /* a loop: the text is cut behind its first round, chunks had more */
     GALLEY_FINISH_DEADLINE,
     GALLEY_FINISH_CANCELLED,
     GALLEY_FINISH_FAILED

@@ -85,8 +85,11 @@ static void on_end(void *user, const struct galley_generated *g)
     struct place *p = user;
     p->g = *g;
     snprintf(p->error, sizeof(p->error), "%s", g->error);
+    /* Of a loop more was shown than stays. */
+    const bool all = g->n_text == p->n_shown ||
+                     (g->finish == GALLEY_FINISH_REPETITION && g->n_text < p->n_shown);
     if (p->chunks && g->n_text < sizeof(p->shown) &&
-        (g->n_text != p->n_shown || memcmp(g->text, p->shown, g->n_text) != 0)) {
+        (!all || memcmp(g->text, p->shown, g->n_text) != 0)) {
         snprintf(wrong, sizeof(wrong), "request %llu: its chunks are not its text",
                  (unsigned long long)g->id);
     }
@@ -495,7 +498,8 @@ static void expect_one_end(const struct ask *a, int i)
         T_FAIL("request %d: finish %d, status %d, \"%s\"", i, (int)p->g.finish, p->g.status,
                p->error);
     }
-    if (n == 1 && a->g.on_chunk && p->n_tokens != p->g.n_output) {
+    const bool loop = p->g.finish == GALLEY_FINISH_REPETITION && p->n_tokens > p->g.n_output;
+    if (n == 1 && a->g.on_chunk && p->n_tokens != p->g.n_output && !loop) {
         T_FAIL("request %d: %d tokens in chunks, %d said", i, p->n_tokens, p->g.n_output);
     }
 }
