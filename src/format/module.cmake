@@ -11,7 +11,7 @@ set(format_quantize src/format/gguf_write.c src/format/imatrix.c src/format/quan
 
 galley_module(format LAYER 2
     SOURCES src/format/bind.c src/format/card.c src/format/checkpoint.c src/format/chat.c
-            src/format/chatml.c src/format/exif.c src/format/hf_config.c src/format/hf_json.c
+            src/format/exif.c src/format/hf_config.c src/format/hf_json.c
             src/format/hf_preprocess.c src/format/hf_text.c src/format/jpeg.c src/format/picture.c
             src/format/png.c src/format/safetensors.c src/format/tensor_hash.c src/format/versions.c
             src/format/weights.c ${format_gguf} ${format_quantize} ${format_tokenizer}

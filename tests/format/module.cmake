@@ -15,7 +15,6 @@ target_link_libraries(tok_dump PRIVATE format)
 galley_test(test_chat SOURCES tests/format/test_chat.c DEPS format)
 add_executable(chat_dump tests/format/chat_dump.c)
 target_link_libraries(chat_dump PRIVATE format)
-galley_test(test_chatml SOURCES tests/format/test_chatml.c DEPS format)
 galley_test(test_hf_text SOURCES tests/format/test_hf_text.c DEPS format)
 # From GGUF files to the bits of the models made of them.
 galley_test(test_gguf_model SOURCES tests/format/test_gguf_model.c DEPS format vision model)
