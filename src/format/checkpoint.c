@@ -86,6 +86,13 @@ static enum galley_status find_files(struct found *out, const char *dir, struct 
     return GALLEY_OK;
 }
 
+/* mmproj-NAME beside NAME, as galley quantize names it, is that model's also among others. */
+static bool own_mmproj(char out[PATH_TEXT], const char *dir, const char *model)
+{
+    const int n = snprintf(out, PATH_TEXT, "mmproj-%s", model);
+    return n > 0 && n < PATH_TEXT && has_file(dir, out);
+}
+
 /* ---- chat templates ---- */
 
 static void recognise(struct checkpoint *c, const char *text, size_t n)
@@ -263,17 +270,18 @@ static bool takes_images(const struct hf_config *cfg)
     return cfg->family == HF_QWEN2_VL || cfg->family == HF_QWEN2_5_VL;
 }
 
-/* The one projector beside a model, if there is exactly one. */
+/* The projector beside a model: its own by name, else the only one, if there is exactly one. */
 static enum galley_status open_projector_beside(struct checkpoint *c, const char *dir,
-                                                struct galley_err *err)
+                                                const char *model, struct galley_err *err)
 {
     struct found f;
-    char *path = NULL;
+    char own[PATH_TEXT], *path = NULL;
     enum galley_status rc = find_files(&f, dir, err);
-    if (rc || f.n_mmproj != 1) {
+    const bool named = own_mmproj(own, dir, model);
+    if (rc || (!named && f.n_mmproj != 1)) {
         return rc;
     }
-    rc = hf_path(&path, dir, f.mmproj, err);
+    rc = hf_path(&path, dir, named ? own : f.mmproj, err);
     rc = rc ? rc : open_projector(c, path, err);
     mem_free(path);
     return rc;
@@ -295,7 +303,7 @@ static enum galley_status open_gguf(struct checkpoint *c, const char *path, cons
     if (!rc && mmproj && strcmp(mmproj, "none") != 0) {
         rc = open_projector(c, mmproj, err);
     } else if (!rc && !mmproj && takes_images(&c->cfg)) {
-        rc = open_projector_beside(c, place, err);
+        rc = open_projector_beside(c, place, slash ? path + (slash - dir) + 1 : path, err);
     }
     rc = rc ? rc : card_read(&c->card, place, &c->has_card, err);
     mem_free(dir);
@@ -323,7 +331,8 @@ static enum galley_status open_gguf_directory(struct checkpoint *c, const char *
                               "%s: holds %d GGUF models (%s ...): name one of them", dir,
                               f.n_models, f.model);
     }
-    if (!mmproj && f.n_mmproj > 1) {
+    char own[PATH_TEXT];
+    if (!mmproj && f.n_mmproj > 1 && !own_mmproj(own, dir, f.model)) {
         return galley_err_set(err, GALLEY_EMODEL,
                               "%s: holds %d mmproj files (%s ...): name one of them", dir,
                               f.n_mmproj, f.mmproj);

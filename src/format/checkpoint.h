@@ -2,7 +2,8 @@
  *
  * path is a Hugging Face directory, a .gguf file (any part of a split one), or a directory that
  * holds exactly one GGUF model and at most one mmproj.  mmproj NULL: a file named *mmproj*.gguf
- * beside a GGUF model that supports images is taken when there is exactly one; "none": none is.
+ * beside a GGUF model that supports images is taken when there is exactly one, or when it is named
+ * mmproj-MODEL.gguf after MODEL.gguf; "none": none is.
  * Everything is checked to be of one model (vocabulary sizes, projector width, image token ids);
  * nothing heavy is read: tensors are views of mapped files. */
 #ifndef GALLEY_FORMAT_CHECKPOINT_H

@@ -109,6 +109,16 @@ static void test_folder_of_gguf(void)
     checkpoint_close(&c);
     copy_to(&f, FIXTURES "q25_text.mmproj.gguf", "other.mmproj.gguf");
     refused(f.path, NULL, GALLEY_EMODEL, "holds 2 mmproj files (mmproj-model-f16.gguf ...)");
+    c = opened(in_folder(&f, "model.gguf"), NULL, CHECKPOINT_CONFIG);
+    T_OK(!c.vision); /* of two, neither */
+    checkpoint_close(&c);
+    copy_to(&f, FIXTURES "q25_text.mmproj.gguf", "mmproj-model.gguf");
+    c = opened(f.path, NULL, CHECKPOINT_CONFIG);
+    T_OK(c.vision); /* of three, the one named after the model */
+    checkpoint_close(&c);
+    c = opened(in_folder(&f, "model.gguf"), NULL, CHECKPOINT_CONFIG);
+    T_OK(c.vision);
+    checkpoint_close(&c);
     copy_to(&f, FIXTURES "qwen2.gguf", "a.gguf");
     refused(f.path, NULL, GALLEY_EMODEL, "holds 2 GGUF models (a.gguf ...)");
     folder_close(&f);
