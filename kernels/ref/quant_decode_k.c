@@ -52,9 +52,10 @@ void quant_decode_q3_k(float *y, const uint8_t *src, size_t n)
     }
 }
 
-/* Six bits each: 0..3 in the low bits of bytes 0-3 (scales) and 4-7 (minima); 4..7 have their low
+/* Scale and minimum i (0..7) of the 12 packed bytes of Q4_K and Q5_K.
+ * Six bits each: 0..3 in the low bits of bytes 0-3 (scales) and 4-7 (minima); 4..7 have their low
  * nibbles in bytes 8-11 (scale low, minimum high) and their two top bits on top of bytes 0-7. */
-void quant_scale_min(const uint8_t *packed, int i, uint8_t *scale, uint8_t *min)
+static void scale_min(const uint8_t *packed, int i, uint8_t *scale, uint8_t *min)
 {
     if (i < 4) {
         *scale = packed[i] & 63;
@@ -72,7 +73,7 @@ void quant_decode_q4_k(float *y, const uint8_t *src, size_t n)
         const float d = read_f16(src), dmin = read_f16(src + 2);
         for (int i = 0; i < 8; i++) {
             uint8_t scale, min;
-            quant_scale_min(src + 4, i, &scale, &min);
+            scale_min(src + 4, i, &scale, &min);
             const float dl = d * (float)scale, ml = dmin * (float)min;
             const uint8_t *q = src + 16 + i / 2 * 32;
             for (int l = 0; l < 32; l++) {
@@ -90,7 +91,7 @@ void quant_decode_q5_k(float *y, const uint8_t *src, size_t n)
         const float d = read_f16(src), dmin = read_f16(src + 2);
         for (int i = 0; i < 8; i++) {
             uint8_t scale, min;
-            quant_scale_min(src + 4, i, &scale, &min);
+            scale_min(src + 4, i, &scale, &min);
             const float dl = d * (float)scale, ml = dmin * (float)min;
             const uint8_t *qh = src + 16, *q = src + 48 + i / 2 * 32;
             for (int l = 0; l < 32; l++) {

@@ -232,7 +232,7 @@ static void encode_q3_k(uint8_t *dst, const float *x, const float *w)
     put_f16(dst + 108, s.d);
 }
 
-/* The 12 bytes that quant_scale_min reads. */
+/* The 12 bytes that scale_min of quant_decode_k.c reads. */
 static void put_scale_min(uint8_t *p, const struct quant_super *s)
 {
     for (int i = 0; i < 4; i++) {

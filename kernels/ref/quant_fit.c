@@ -45,7 +45,8 @@ int quant_iq4_index(float v)
     return k + (t > middle[k]);
 }
 
-void quant_nearest(const struct quant_code *c, float *v, const float *x, float inverse, int n)
+/* v[i] = the value of the code nearest to x[i] * inverse. */
+static void nearest(const struct quant_code *c, float *v, const float *x, float inverse, int n)
 {
     if (c->iq4) {
         for (int i = 0; i < n; i++) {
@@ -123,7 +124,7 @@ static bool try_inverse(struct scale_search *f, float inverse)
 {
     float v[QUANT_K];
     struct sums s;
-    quant_nearest(f->c, v, f->x, inverse, f->n);
+    nearest(f->c, v, f->x, inverse, f->n);
     sum_codes(&s, f->x, f->w, v, f->n);
     if (!(s.vv > 0) || s.xv * (s.xv / s.vv) <= f->gain) {
         return false;
@@ -296,7 +297,7 @@ static void settle_scale(struct quant_super *out, const struct quant_code *c, co
             continue;
         }
         const float scale = out->d * (float)s;
-        quant_nearest(c, v, x, inverse_of(scale), n);
+        nearest(c, v, x, inverse_of(scale), n);
         const float e = error_of(x, w, v, scale, 0, n);
         if (e < best) {
             best = e;

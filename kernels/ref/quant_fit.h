@@ -15,8 +15,6 @@ struct quant_code {
     bool iq4;
 };
 
-/* v[i] = the value of the code nearest to x[i] * inverse. */
-void quant_nearest(const struct quant_code *c, float *v, const float *x, float inverse, int n);
 /* The index in quant_iq4 nearest to v; the lower of two as near. */
 int quant_iq4_index(float v);
 

@@ -15,8 +15,6 @@ extern const int8_t quant_mxfp4[16]; /* doubled E2M1 */
 
 /* Half the power of two an E8M0 byte stands for: the table of values is doubled. */
 float quant_e8m0_half(uint8_t e);
-/* Scale and minimum i (0..7) of the 12 packed bytes of Q4_K and Q5_K. */
-void quant_scale_min(const uint8_t *packed, int i, uint8_t *scale, uint8_t *min);
 
 void quant_decode_q4_0(float *y, const uint8_t *src, size_t n);
 void quant_decode_q4_1(float *y, const uint8_t *src, size_t n);
