@@ -21,7 +21,8 @@
 #define LIMIT_MAX   65536               /* sequences, rows */
 #define PIXELS_MAX  INT64_C(1000000000) /* of one image */
 
-int plan_max_want(int n_vocab, int max_rows, int max_seqs)
+/* Rows of one step that may have logits: 64 MiB of them, but 16 at least and one per sequence. */
+static int max_want(int n_vocab, int max_rows, int max_seqs)
 {
     uint64_t want = LOGIT_BYTES / ((uint64_t)n_vocab * sizeof(float));
     want = want < WANT_MIN ? WANT_MIN : want;
@@ -230,7 +231,7 @@ enum galley_status plan_make(struct plan *out, const struct checkpoint *c,
     out->max_seqs = r->max_seqs ? r->max_seqs : SEQS_DEFAULT;
     out->max_rows = r->max_rows ? r->max_rows : ROWS_DEFAULT;
     out->max_rows = out->max_rows < out->max_seqs ? out->max_seqs : out->max_rows;
-    out->max_want = plan_max_want(t->n_vocab, out->max_rows, out->max_seqs);
+    out->max_want = max_want(t->n_vocab, out->max_rows, out->max_seqs);
     plan_weights(out, c);
     out->kv_token_bytes = 2ull * (uint64_t)t->n_layers *
                           kv_array_block_bytes(r->kv_type, t->n_kv_head, t->head_dim) / KV_BLOCK;

@@ -41,9 +41,6 @@ struct plan {
     int64_t max_pixels; /* of the largest image */
 };
 
-/* Rows of one step that may have logits: 64 MiB of them, but 16 at least and one per sequence. */
-int plan_max_want(int n_vocab, int max_rows, int max_seqs);
-
 /* f16 when most weight bytes are block-quantised, else f32. */
 enum kv_type plan_kv_auto(const struct checkpoint *c);
 

@@ -174,7 +174,8 @@ void gguf_write_string(struct gguf_writer *w, const char *key, const char *s)
     gguf_write_key(w, key, &v);
 }
 
-uint32_t gguf_type_of(enum dtype t)
+/* ggml's number of a type. */
+static uint32_t type_number(enum dtype t)
 {
     static const uint8_t numbers[DTYPE_COUNT] = {
         [DTYPE_F32] = 0,   [DTYPE_F16] = 1,     [DTYPE_BF16] = 30,   [DTYPE_Q4_0] = 2,
@@ -212,7 +213,7 @@ void gguf_write_tensor(struct gguf_writer *w, const char *name, enum dtype t, in
         add_u64(&w->infos, (uint64_t)shape[i]);
         n_rows *= i < n_dim - 1 ? (uint64_t)shape[i] : 1;
     }
-    add_u32(&w->infos, gguf_type_of(t));
+    add_u32(&w->infos, type_number(t));
     add_u64(&w->infos, w->data_bytes);
     const uint64_t bytes = n_rows * dtype_row_bytes(t, (uint64_t)shape[n_dim - 1]);
     w->sizes[w->n_tensors++] = bytes;

@@ -38,7 +38,4 @@ GALLEY_MUST_USE enum galley_status gguf_write_close(struct gguf_writer *w, struc
 /* Gives up: nothing appears under the name.  NULL is fine. */
 void gguf_write_abandon(struct gguf_writer *w);
 
-/* ggml's number of a type. */
-uint32_t gguf_type_of(enum dtype t);
-
 #endif
