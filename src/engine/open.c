@@ -100,11 +100,8 @@ static enum galley_status open_vision_cache(struct engine *e, const struct engin
         .dir = cfg->vision_cache_dir,
         .disk_bytes = cfg->vision_cache_disk_bytes,
     };
-    const enum galley_status rc = vcache_open(&e->vcache, &cache, err);
-    if (!rc && cfg->vision_cache_dir) {
-        vit_hash(e->vit, e->vision_hash); /* reads all weights: only where others may share */
-    }
-    return rc;
+    vit_hash(e->vit, e->vision_hash);
+    return vcache_open(&e->vcache, &cache, err);
 }
 
 static enum galley_status open_weights(struct engine *e, const struct engine_config *cfg,

@@ -87,12 +87,12 @@ struct hf_config {
     enum hf_family family;
     char model_type[HF_NAME_MAX];
     struct hf_text_config text;
-    bool has_vision; /* else vision, pre and the image tokens are zero */
+    bool has_vision; /* else vision and pre are zero, and no image token means anything */
     struct hf_vision_config vision;
     struct hf_preprocess pre;
     int32_t eos[HF_EOS_MAX];
     int n_eos;
-    int32_t vision_start, vision_end, image_pad, video_pad;
+    int32_t vision_start, vision_end, image_pad, video_pad; /* GGUF: -1 where it has none */
     int max_new_tokens; /* from generation_config, 0 when it names none */
 };
 
