@@ -1,4 +1,4 @@
-/* qunpack_body.h - packed units to panels, over sixty-four bytes at a time (b64_*.h).
+/* qunpack_body.h - packed units to panels, sixty-four bytes at a time.  Included after b64_*.h.
  *
  * A vector is one word of sixteen columns; h = 0, 1 are the two halves of a group, WORD(p, i) the
  * i-th word of the field at p and CODE(g) the panel's bytes of k = 4 g .. 4 g + 3.  Shifting whole
