@@ -10,7 +10,7 @@
 #include "kernels/x86/qunpack_body.h"
 
 #define ROWS_MAX  3
-#define FAR_UNITS 3 /* ahead into L2 */
+#define FAR_UNITS 2 /* ahead into L2 */
 
 struct span {
     const struct qgemm_panel *p;
@@ -201,7 +201,7 @@ void qgemm_tile_avx2(const struct qgemm_tile *t)
     for (int u = 0, k = 0; k < t->n_in; u++, k += QGEMM_K) {
         s.n = (t->n_in - k < QGEMM_K ? t->n_in - k : QGEMM_K) / block;
         const size_t bytes = qgemm_unit_bytes(t->type, s.n);
-        unpack(t->panel, unit, t->type, s.n, (struct ahead){ bytes, FAR_UNITS * bytes });
+        unpack(t->panel, unit, t->type, s.n, (struct ahead){ bytes, unit + FAR_UNITS * bytes, 4 });
         unit += bytes;
         const size_t at = (size_t)u * (size_t)t->x->rows + (size_t)t->row0;
         for (int row = 0; row < t->rows; row += ROWS_MAX) {

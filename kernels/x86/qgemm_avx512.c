@@ -10,15 +10,16 @@
 
 #define ROWS_MAX 6
 
-/* How far ahead weights are fetched into L2, in units, while rows fill up to so many tiles; up to
- * FEW_TILES unpacking does a part of it (Q6_K and Q8_0 lose by that).  Measured
- * with Q4_K in memory, GB/s with nothing fetched into L2, and so, where reading alone has 16.6 (one
- * thread of a Xeon, November 2026): 12.3, 14.3 for one row; 10.1, 12.6 for 4; 7.6, 10.2 for
- * 8; 5.3, 7.1 for 16. */
-#define FEW_TILES 2
-#define FAR_FEW   6
-#define FAR_MORE  3
-#define FAR_TILES 8
+/* Weights are asked of memory as evenly as they will be used: a unit is fetched into L2 FAR_UNITS
+ * before its turn, part of it while unpacking (for few rows most of the time goes there: SHARE_ONE,
+ * SHARE_TWO of four lines with one and with two tiles of rows), the rest between the products.
+ * All of it between the products, or another distance, costs 3 to 15 % of a pass over Q4_K with 1
+ * to 12 rows; as it is, one row takes 1.02 of reading alone (one thread of a Xeon, November
+ * 2026). */
+#define FAR_UNITS 2
+#define SHARE_ONE 3
+#define SHARE_TWO 1
+#define FAR_TILES 8 /* more tiles of rows give memory time enough */
 
 struct span {
     const struct qgemm_panel *p;
@@ -28,7 +29,8 @@ struct span {
     int n;                    /* sub-blocks */
     __m512i shift;            /* codes are value + 2^shift */
     const uint8_t *far;       /* weights for look_ahead, a share for each sub-block */
-    size_t far_bytes, far_step;
+    size_t far_bytes;
+    size_t far_step; /* a line; as a constant it makes gcc 12 cost up to 5 % more */
 };
 
 static GALLEY_INLINE __m512i four_codes(const int8_t *x)
@@ -237,17 +239,18 @@ void qgemm_tile_avx512(const struct qgemm_tile *t)
     const int n_sub = form == QGEMM_K16 || form == QGEMM_K16_MIN ? 16 : 8;
     const uint8_t *unit = t->w;
     memset(t->acc, 0, (size_t)t->rows * QGEMM_NR * sizeof(float));
-    struct span s = { .p = t->panel, .shift = _mm512_set1_epi32(qgemm_shift(t->type)) };
+    struct span s = { .p = t->panel,
+                      .shift = _mm512_set1_epi32(qgemm_shift(t->type)),
+                      .far_step = 64 };
     const int n_tiles = (t->rows + ROWS_MAX - 1) / ROWS_MAX;
-    const bool few = n_tiles <= FEW_TILES && form == QGEMM_K32_MIN;
+    const int share = n_tiles == 1 ? SHARE_ONE : n_tiles == 2 ? SHARE_TWO : 0;
     for (int u = 0, k = 0; k < t->n_in; u++, k += QGEMM_K) {
         s.n = (t->n_in - k < QGEMM_K ? t->n_in - k : QGEMM_K) / block;
         const size_t bytes = qgemm_unit_bytes(t->type, s.n);
-        unpack(t->panel, unit, t->type, s.n, (struct ahead){ bytes, few ? FAR_FEW * bytes : 0 });
-        s.far = unit + (few ? FAR_FEW : FAR_MORE) * bytes;
-        s.far_step = few ? 128 : 64;
-        s.far_bytes =
-            n_tiles > FAR_TILES ? 0 : bytes / (size_t)(n_tiles * (block == 32 ? s.n : n_sub));
+        const struct ahead ahead = { bytes, unit + FAR_UNITS * bytes, share };
+        s.far = unpack(t->panel, unit, t->type, s.n, ahead);
+        const size_t left = (size_t)(ahead.far + bytes - s.far) / (size_t)n_tiles;
+        s.far_bytes = n_tiles > FAR_TILES ? 0 : left / (size_t)(block == 32 ? s.n : n_sub);
         unit += bytes;
         const size_t at = (size_t)u * (size_t)t->x->rows + (size_t)t->row0;
         s.x = t->x->code + at * QGEMM_K;
@@ -260,7 +263,7 @@ void qgemm_tile_avx512(const struct qgemm_tile *t)
             s.x += rows * QGEMM_K;
             s.m += rows;
             s.acc += rows * QGEMM_NR;
-            s.far += bytes / (size_t)n_tiles;
+            s.far += left;
             row += rows;
         }
     }

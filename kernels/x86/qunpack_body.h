@@ -20,16 +20,21 @@ static const uint8_t iq4_biased[16] = { 1,   24,  45,  63,  79,  93,  106, 118,
 static const uint8_t mxfp4_biased[16] = { 128, 129, 130, 131, 132, 134, 136, 140,
                                           128, 127, 126, 125, 124, 122, 120, 116 };
 
-/* Bytes from what is unpacked to what should be in L1 next and in L2 later (0: nothing). */
+/* Weights asked for while a unit is unpacked: those `near` bytes on, into L1, and lines from far
+ * on, into L2: `share` of them for every four lines that are read. */
 struct ahead {
-    size_t near, far;
+    size_t near;
+    const uint8_t *far;
+    int share;
 };
 
-static GALLEY_INLINE void look_on(const uint8_t *p, int odd, struct ahead ahead)
+/* The line p is read, the i-th (0..3) of four. */
+static GALLEY_INLINE void look_on(struct ahead *a, const uint8_t *p, int i)
 {
-    GALLEY_PREFETCH(p + ahead.near);
-    if (odd) {
-        GALLEY_PREFETCH_FAR(p + ahead.far);
+    GALLEY_PREFETCH(p + a->near);
+    if (i < a->share) {
+        GALLEY_PREFETCH_FAR(a->far);
+        a->far += 64;
     }
 }
 
@@ -37,7 +42,7 @@ static GALLEY_INLINE void look_on(const uint8_t *p, int odd, struct ahead ahead)
  * table NULL: codes are values. */
 static GALLEY_INLINE void nibbles_block(struct qgemm_panel *panel, const uint8_t *p, int n,
                                         const uint8_t *fifth, const uint8_t *table,
-                                        struct ahead ahead)
+                                        struct ahead *ahead)
 {
     const struct b64 low = LOW, bit = b64_set1(0x10101010u), t = table ? b64_table(table) : low;
     for (int b = 0; b < n; b++, p += 4 * WORD_BYTES) {
@@ -46,7 +51,7 @@ static GALLEY_INLINE void nibbles_block(struct qgemm_panel *panel, const uint8_t
             const struct b64 five = fifth ? WORD(fifth, b) : low;
             GALLEY_UNROLL
             for (int w = 0; w < 4; w++) {
-                look_on(p + w * WORD_BYTES + 64 * h, h, ahead);
+                look_on(ahead, p + w * WORD_BYTES + 64 * h, w);
                 const struct b64 v = WORD(p, w);
                 struct b64 a = b64_and(v, low), c = b64_and(b64_right(v, 4), low);
                 if (table) {
@@ -66,7 +71,7 @@ static GALLEY_INLINE void nibbles_block(struct qgemm_panel *panel, const uint8_t
 
 /* Q4_K, Q5_K: the word 8 c + w has the groups 16 c + w and 16 c + 8 + w. */
 static GALLEY_INLINE void nibbles_k(struct qgemm_panel *panel, const uint8_t *p,
-                                    const uint8_t *fifth, struct ahead ahead)
+                                    const uint8_t *fifth, struct ahead *ahead)
 {
     const struct b64 low = LOW, bit = b64_set1(0x10101010u);
     for (int w = 0; w < 8; w++) {
@@ -75,7 +80,7 @@ static GALLEY_INLINE void nibbles_k(struct qgemm_panel *panel, const uint8_t *p,
             const struct b64 five = fifth ? WORD(fifth, w) : low;
             GALLEY_UNROLL
             for (int c = 0; c < 4; c++) {
-                look_on(p + (8 * c + w) * WORD_BYTES + 64 * h, h, ahead);
+                look_on(ahead, p + (8 * c + w) * WORD_BYTES + 64 * h, c);
                 const struct b64 v = WORD(p, 8 * c + w);
                 struct b64 a = b64_and(v, low), d = b64_and(b64_right(v, 4), low);
                 if (fifth) {
@@ -91,7 +96,8 @@ static GALLEY_INLINE void nibbles_k(struct qgemm_panel *panel, const uint8_t *p,
 
 /* Q6_K: of half k, the low words w and 8 + w have the groups w, 16 + w and 8 + w, 24 + w; the
  * high word w has two bits of each. */
-static GALLEY_INLINE void codes_six(struct qgemm_panel *panel, const uint8_t *p, struct ahead ahead)
+static GALLEY_INLINE void codes_six(struct qgemm_panel *panel, const uint8_t *p,
+                                    struct ahead *ahead)
 {
     const struct b64 low = LOW, two = b64_set1(0x30303030u);
     const uint8_t *high = p + 32 * WORD_BYTES;
@@ -99,9 +105,9 @@ static GALLEY_INLINE void codes_six(struct qgemm_panel *panel, const uint8_t *p,
         const int k = i / 8, w = i % 8;
         HALVES
         {
-            GALLEY_PREFETCH(p + 2 * i * WORD_BYTES + 128 * h + ahead.near);
-            look_on(p + 2 * i * WORD_BYTES + 128 * h + 64, 1, ahead);
-            look_on(high + i * WORD_BYTES + 64 * h, h, ahead);
+            look_on(ahead, p + 2 * i * WORD_BYTES + 128 * h, 0);
+            look_on(ahead, p + 2 * i * WORD_BYTES + 128 * h + 64, 1);
+            look_on(ahead, high + i * WORD_BYTES + 64 * h, 2);
             const struct b64 q = WORD(high, i);
             const struct b64 a = WORD(p, 16 * k + w), b = WORD(p, 16 * k + 8 + w);
             const int g = 32 * k + w;
@@ -117,14 +123,14 @@ static GALLEY_INLINE void codes_six(struct qgemm_panel *panel, const uint8_t *p,
 /* Q2_K, Q3_K: of half k, the word w has two bits of the groups w, 8 + w, 16 + w and 24 + w; third
  * (NULL: none) has the third bits of all eight. */
 static GALLEY_INLINE void codes_two(struct qgemm_panel *panel, const uint8_t *p,
-                                    const uint8_t *third, struct ahead ahead)
+                                    const uint8_t *third, struct ahead *ahead)
 {
     const struct b64 two = b64_set1(0x03030303u), bit = b64_set1(0x04040404u);
     for (int i = 0; i < 16; i++) {
         const int k = i / 8, w = i % 8;
         HALVES
         {
-            look_on(p + i * WORD_BYTES + 64 * h, h, ahead);
+            look_on(ahead, p + i * WORD_BYTES + 64 * h, 2 * (i % 2) + h);
             const struct b64 q = WORD(p, i), t = third ? b64_right(WORD(third, w), 4 * k) : two;
             GALLEY_UNROLL
             for (int g = 0; g < 4; g++) {
@@ -230,7 +236,8 @@ static GALLEY_INLINE void halves(float (*to)[QGEMM_NR], const uint8_t *p, int n)
     }
 }
 
-static void unpack_k(struct qgemm_panel *panel, const uint8_t *u, enum dtype t, struct ahead ahead)
+static GALLEY_INLINE void unpack_k(struct qgemm_panel *panel, const uint8_t *u, enum dtype t,
+                                   struct ahead *ahead)
 {
     const uint8_t *d;
     bool min = false;
@@ -275,8 +282,8 @@ static void unpack_k(struct qgemm_panel *panel, const uint8_t *u, enum dtype t, 
     }
 }
 
-static void unpack_block(struct qgemm_panel *panel, const uint8_t *u, enum dtype t, int n,
-                         struct ahead ahead)
+static GALLEY_INLINE void unpack_block(struct qgemm_panel *panel, const uint8_t *u, enum dtype t,
+                                       int n, struct ahead *ahead)
 {
     const uint8_t *d = u + 4 * n * WORD_BYTES;
     switch (t) {
@@ -291,7 +298,7 @@ static void unpack_block(struct qgemm_panel *panel, const uint8_t *u, enum dtype
         break;
     case DTYPE_Q8_0:
         for (int i = 0; i < n * 16; i++) {
-            look_on(u + 64 * i, i % 2, ahead);
+            look_on(ahead, u + 64 * i, i % 4);
         }
         panel->code = u;
         d += 4 * n * WORD_BYTES;
@@ -315,14 +322,15 @@ static void unpack_block(struct qgemm_panel *panel, const uint8_t *u, enum dtype
     }
 }
 
-/* n: blocks in the unit. */
-static void unpack(struct qgemm_panel *panel, const uint8_t *u, enum dtype t, int n,
-                   struct ahead ahead)
+/* n: blocks in the unit.  Returns the first line that was not asked for. */
+static const uint8_t *unpack(struct qgemm_panel *panel, const uint8_t *u, enum dtype t, int n,
+                             struct ahead ahead)
 {
     panel->code = panel->bytes;
     if (dtype_info(t)->block == QGEMM_K) {
-        unpack_k(panel, u, t, ahead);
+        unpack_k(panel, u, t, &ahead);
     } else {
-        unpack_block(panel, u, t, n, ahead);
+        unpack_block(panel, u, t, n, &ahead);
     }
+    return ahead.far;
 }
