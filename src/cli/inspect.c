@@ -152,6 +152,10 @@ int cli_inspect(int argc, char **argv)
         };
         return inspect_plan(&r, opt.json);
     }
+    if (opt.context || opt.max_seqs || opt.max_rows || opt.memory_bytes || opt.kv || opt.mmproj) {
+        return usage_error("inspect",
+                           "--ctx, --seqs, --rows, --kv, --mmproj and --memory go with --plan");
+    }
     struct stat st;
     if (stat(name, &st) == 0 && S_ISDIR(st.st_mode)) {
         if (opt.regions) {

@@ -351,7 +351,8 @@ enum galley_status chat_frame(struct chat_segment *out, int *n_out, const struct
     *n_out = 0;
     if (c->kind == CHAT_NONE) {
         return galley_err_set(err, GALLEY_EUSAGE,
-                              "the model has no chat template that is known; these are: " KNOWN);
+                              "the model has no chat template, or none of the known ones (" KNOWN
+                              "): it takes raw prompts only");
     }
     struct framing f = {
         .c = c, .roles = roles, .n_messages = n_messages, .thinking = thinking, .out = out

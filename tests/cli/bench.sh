@@ -47,6 +47,8 @@ for p in (a, b):
     assert sum(p[k] for k in parts) <= p["total_bytes"] <= p["memory_bytes"], p
     assert p["read_bytes_per_s"] > 1e9 and p["int8_per_s"] > 1e8, p
 print(b["kv_bytes"] / a["kv_bytes"], a["context"], b["fit_context"] > 0)')" = "2.0 512 True" ] || fail "plans"
+expect 2 inspect "$model" --ctx 512
+says "go with --plan"
 expect 6 inspect "$model" --plan --memory 60
 says "GB in all, there are 0.06"
 expect 6 convert "$samples/letter.png" --memory 60
