@@ -1,5 +1,4 @@
-/* qact_body.h - quantised activation rows over sixteen lanes; see qgemm.h.  Included
- * after a v16_*.h.
+/* qact_body.h - quantised activation rows over sixteen lanes; see qgemm.h.
  *
  * Included after a v16_*.h, bits_max (lane-wise maximum of magnitudes, as integers, so that
  * infinities and NaNs come out on top), bits_fold (the largest lane) and codes_store (the low byte
