@@ -38,7 +38,7 @@ struct galley_engine; /* opaque: owned by galley_engine_open / galley_engine_clo
 typedef void galley_log_fn(void *user, int level, const char *event, const char *text);
 
 struct galley_engine_config {
-    const char *model_path; /* a Hugging Face model directory */
+    const char *model_path; /* a Hugging Face model directory or a GGUF file */
     const char *cpu;        /* "auto", "ref", "avx2", "avx512"; NULL is "auto" */
     int threads;            /* 0: one per CPU */
     int max_seqs;           /* regions read at once; 0: 16 */
