@@ -62,8 +62,8 @@ struct galley_engine_config {
 GALLEY_MUST_USE GALLEY_API enum galley_status
 galley_engine_open(struct galley_engine **out, const struct galley_engine_config *cfg,
                    struct galley_err *err);
-/* Cancels what is live, waits until its conversions have returned, frees.  Not from a callback.
- * NULL is fine. */
+/* Cancels what is live, waits until its conversions have returned, frees.  Not from a callback, and
+ * not while another thread is inside galley_submit or galley_cancel.  NULL is fine. */
 GALLEY_API void galley_engine_close(struct galley_engine *e);
 /* "cpu-avx512" ...; lives as long as the engine. */
 GALLEY_API const char *galley_engine_device(const struct galley_engine *e);
