@@ -25,6 +25,7 @@ static const struct cpu_kernels ref_kernels = {
     .gemm_widen = gemm_widen_ref,
     .qops_per_us = 2e3,
     .qgemm_tile = qgemm_tile_ref,
+    .qgemm_widen = qgemm_widen_ref,
     .qact = qact_ref,
     .attn_pack = attn_pack_ref,
     .attn_scores = attn_scores_ref,
@@ -57,6 +58,7 @@ static const struct cpu_kernels avx2_kernels = {
     .gemm_widen = gemm_widen_avx2,
     .qops_per_us = 8e4,
     .qgemm_tile = qgemm_tile_avx2,
+    .qgemm_widen = qgemm_widen_avx2,
     .qact = qact_avx2,
     .attn_pack = attn_pack_avx2,
     .attn_scores = attn_scores_avx2,
@@ -88,6 +90,7 @@ static const struct cpu_kernels avx512_kernels = {
     .gemm_widen = gemm_widen_avx512,
     .qops_per_us = 2.5e5,
     .qgemm_tile = qgemm_tile_avx512,
+    .qgemm_widen = qgemm_widen_avx512,
     .qact = qact_avx512,
     .attn_pack = attn_pack_avx512,
     .attn_scores = attn_scores_avx512,
@@ -202,6 +205,7 @@ static const struct dev_ops cpu_ops = {
     .alloc = cpu_alloc,
     .free = cpu_free,
     .linear_new = cpu_linear_new,
+    .set_exact = cpu_set_exact,
     .linear_free = cpu_linear_free,
     .linear_bytes = cpu_linear_bytes,
     .matmul = cpu_matmul,
@@ -240,6 +244,7 @@ enum galley_status device_open_cpu(struct device **out, const char *isa, int n_t
         struct cpu_kernels narrow;
         cpu_kernels_init(&narrow, CPU_AVX2);
         c->k.qgemm_tile = narrow.qgemm_tile;
+        c->k.qgemm_widen = narrow.qgemm_widen;
         c->k.qops_per_us = narrow.qops_per_us;
     }
     c->ops = cpu_ops;
@@ -263,6 +268,22 @@ enum galley_status device_open_cpu(struct device **out, const char *isa, int n_t
 fail:
     cpu_close(&c->base); /* accepts every half-built state */
     return rc;
+}
+
+uint64_t device_cpu_bytes(int n_threads, const int widest[DTYPE_COUNT])
+{
+    const int threads = n_threads > 0 ? n_threads : pool_n_cpus();
+    uint64_t bytes = CPU_SPAN_FLOATS * sizeof(float) + sizeof(struct cpu_device) +
+                     (uint64_t)threads * sizeof(struct cpu_scratch);
+    int most[QACT_KIND_COUNT] = { 0 };
+    for (int t = DTYPE_N_DENSE; t < DTYPE_COUNT; t++) {
+        int *m = &most[qact_kind_of((enum dtype)t)];
+        *m = widest[t] > *m ? widest[t] : *m;
+    }
+    for (int kind = 0; kind < QACT_KIND_COUNT; kind++) {
+        bytes += qact_bytes(most[kind]);
+    }
+    return bytes;
 }
 
 void device_close(struct device *d)

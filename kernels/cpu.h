@@ -29,6 +29,7 @@ struct cpu_kernels {
     gemm_widen_fn *gemm_widen;
     double qops_per_us; /* the same of the quantised product */
     qgemm_tile_fn *qgemm_tile;
+    qgemm_widen_fn *qgemm_widen;
     qact_fn *qact;
     attn_pack_fn *attn_pack;
     attn_scores_fn *attn_scores;
@@ -98,6 +99,7 @@ struct cpu_device {
     struct pool *pool;
     struct cpu_scratch *scratch; /* [threads] */
     struct cpu_qact qact[QACT_KIND_COUNT];
+    bool exact;   /* of linears to come */
     float *spans; /* [CPU_SPAN_FLOATS] */
 };
 
@@ -116,6 +118,7 @@ enum galley_status cpu_linear_new(struct device *d, struct linear **out,
                                   const struct linear_part *parts, int n_parts,
                                   struct galley_err *err);
 void cpu_linear_free(struct device *d, struct linear *l);
+void cpu_set_exact(struct device *d, bool exact);
 uint64_t cpu_linear_bytes(const struct linear *l);
 void cpu_matmul(struct device *d, float *y, size_t y_ld, const struct linear *l, const float *x,
                 size_t x_ld, int rows);

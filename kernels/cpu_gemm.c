@@ -2,9 +2,12 @@
  *
  * A piece walks k in slices of GEMM_KC with the sums resting in y between slices, which changes
  * no bit (gemm.h). */
+#include <assert.h>
 #include <string.h>
 
 #include "kernels/linear.h"
+
+static_assert(GEMM_KC % QGEMM_K == 0 && GEMM_NR == QGEMM_NR, "a slice is whole units");
 
 /* Columns of k taken at a time: 32 rows of them and the panel's part stay in L1. */
 #define PACK_K 64
@@ -41,15 +44,31 @@ void gemm_pack(const struct linear_packed *l, const void *src, int group)
     }
 }
 
+/* Units of a quantised panel from k0 on, n_k of k, as f32. */
+static void widen_units(const struct part_job *job, struct cpu_scratch *s, int panel, int k0,
+                        int n_k)
+{
+    const struct linear_packed *l = job->l;
+    const int each = dtype_info(l->dtype)->block, per_unit = QGEMM_K / each;
+    const char *unit = (const char *)l->w + (size_t)panel * l->group_bytes +
+                       (size_t)(k0 / QGEMM_K) * qgemm_unit_bytes(l->dtype, per_unit);
+    float *to = s->widened;
+    for (int k = 0; k < n_k; k += QGEMM_K, to += QGEMM_K * GEMM_NR) {
+        const int n = n_k - k < QGEMM_K ? (n_k - k) / each : per_unit;
+        job->m->c->k.qgemm_widen(to, unit, l->dtype, n, &s->panel);
+        unit += qgemm_unit_bytes(l->dtype, n);
+    }
+}
+
 /* One slice of k over the panels p0..p1-1 and the rows t already names. */
 static void slice_run(const struct part_job *job, struct gemm_tile *t, int p0, int p1, int k0,
-                      float *widened)
+                      struct cpu_scratch *scratch)
 {
     const struct cpu_kernels *k = &job->m->c->k;
     const struct linear_packed *l = job->l;
-    const size_t size = dtype_bytes(l->dtype), panel = (size_t)l->n_in * GEMM_NR;
+    const size_t size = l->exact ? 0 : dtype_bytes(l->dtype), panel = (size_t)l->n_in * GEMM_NR;
     const bool last = k0 + t->k == l->n_in;
-    const bool widen = l->dtype != DTYPE_F32 && t->rows >= k->widen_rows;
+    const bool widen = l->exact || (l->dtype != DTYPE_F32 && t->rows >= k->widen_rows);
     const int step = widen ? 1 : p1 - p0;
     float *c = t->c;
     for (int p = p0; p < p1; p += step, c += step * GEMM_NR) {
@@ -62,9 +81,13 @@ static void slice_run(const struct part_job *job, struct gemm_tile *t, int p0, i
         s.bias = last && l->bias ? l->bias + column : NULL;
         s.w = w;
         s.w_type = l->dtype;
+        if (l->exact) {
+            widen_units(job, scratch, p, k0, t->k);
+        } else if (widen) {
+            k->gemm_widen(scratch->widened, w, l->dtype, t->k);
+        }
         if (widen) {
-            k->gemm_widen(widened, w, l->dtype, t->k);
-            s.w = widened;
+            s.w = scratch->widened;
             s.w_type = DTYPE_F32;
         }
         k->gemm_tile(&s);
@@ -90,6 +113,6 @@ void gemm_piece(const struct part_job *job, int i, int i_thread)
             .k = l->n_in - k0 < GEMM_KC ? l->n_in - k0 : GEMM_KC,
             .more = k0 > 0,
         };
-        slice_run(job, &t, p0, p1, k0, m->c->scratch[i_thread].widened);
+        slice_run(job, &t, p0, p1, k0, &m->c->scratch[i_thread]);
     }
 }

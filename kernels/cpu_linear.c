@@ -45,7 +45,7 @@ static enum galley_status shape_of(const struct tensor *w, int64_t *n_out, int64
 }
 
 /* Shapes checked and noted; nothing allocated. */
-static enum galley_status part_plan(struct linear *l, const struct linear_part *p,
+static enum galley_status part_plan(struct linear *l, const struct linear_part *p, bool exact,
                                     struct galley_err *err)
 {
     int64_t n_out, n_in;
@@ -71,6 +71,7 @@ static enum galley_status part_plan(struct linear *l, const struct linear_part *
     l->n_in = (int)n_in;
     l->parts[l->n_parts++] = (struct linear_packed){
         .dtype = t,
+        .exact = exact && !dtype_is_dense(t),
         .n_out = (int)n_out,
         .n_in = (int)n_in,
         .column = l->n_out,
@@ -80,7 +81,7 @@ static enum galley_status part_plan(struct linear *l, const struct linear_part *
                                          : qgemm_group_bytes(t, (int)n_in),
     };
     l->n_out += (int)n_out;
-    l->kinds |= dtype_is_dense(t) ? 0 : 1u << qact_kind_of(t);
+    l->kinds |= dtype_is_dense(t) || exact ? 0 : 1u << qact_kind_of(t);
     return GALLEY_OK;
 }
 
@@ -136,7 +137,7 @@ enum galley_status cpu_linear_new(struct device *d, struct linear **out,
     }
     enum galley_status rc = GALLEY_OK;
     for (int i = 0; i < n_parts && !rc; i++) {
-        rc = part_plan(l, &parts[i], err);
+        rc = part_plan(l, &parts[i], c->exact, err);
     }
     if (!rc) {
         rc = qact_reserve(c, l->kinds, l->n_in, err);
@@ -164,9 +165,19 @@ void cpu_linear_free(struct device *d, struct linear *l)
     }
 }
 
+void cpu_set_exact(struct device *d, bool exact)
+{
+    cpu_of(d)->exact = exact;
+}
+
 uint64_t cpu_linear_bytes(const struct linear *l)
 {
     return l->bytes;
+}
+
+static bool float_products(const struct linear_packed *p)
+{
+    return p->exact || dtype_is_dense(p->dtype);
 }
 
 static int pieces(int n, int each)
@@ -212,7 +223,7 @@ static void linear_piece(void *arg, int i, int i_thread)
     for (; i >= p->n_pieces; p++) {
         i -= p->n_pieces;
     }
-    if (dtype_is_dense(p->l->dtype)) {
+    if (float_products(p->l)) {
         gemm_piece(p, i, i_thread);
     } else {
         qgemm_piece(p, i, i_thread);
@@ -226,7 +237,7 @@ static double micros(const struct cpu_kernels *k, const struct linear *l, int ro
     for (int i = 0; i < l->n_parts; i++) {
         const struct linear_packed *p = &l->parts[i];
         us += 2.0 * rows * (double)p->n_out * (double)p->n_in /
-              (dtype_is_dense(p->dtype) ? k->flops_per_us : k->qops_per_us);
+              (float_products(p) ? k->flops_per_us : k->qops_per_us);
     }
     return us;
 }
@@ -241,7 +252,7 @@ static void slab_run(const struct matmul_job *m, const struct linear *l)
     for (int i = 0; i < l->n_parts; i++) {
         struct part_job *p = &job.parts[i];
         *p = (struct part_job){ .m = m, .l = &l->parts[i] };
-        if (dtype_is_dense(p->l->dtype)) {
+        if (float_products(p->l)) {
             dense_cut(p, m->rows, n_threads > 1 ? PIECES_PER_CPU * n_threads : 1);
         } else {
             quant_cut(p, m->rows, n_threads > 1 ? QPIECES_PER_CPU * n_threads : 1);

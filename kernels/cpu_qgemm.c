@@ -35,6 +35,11 @@ enum galley_status qact_reserve(struct cpu_device *c, unsigned kinds, int n_in,
     return GALLEY_OK;
 }
 
+uint64_t qact_bytes(int n_in)
+{
+    return (uint64_t)qgemm_n_units(n_in) * CPU_QROWS * (QGEMM_K + sizeof(union qact_meta));
+}
+
 void qact_free(struct cpu_device *c)
 {
     for (int kind = 0; kind < QACT_KIND_COUNT; kind++) {

@@ -139,6 +139,10 @@ struct dev_ops {
     void *(*alloc)(struct device *d, size_t bytes);
     void (*free)(struct device *d, void *p);
 
+    /* From now on linears of block-quantised weights multiply the f32 rows by the decoded weights
+     * (the bits of a dense f32 matrix of them) instead of rows quantised to eight bits by the
+     * codes: slower, and what other engines' f32 results compare with.  Off at first. */
+    void (*set_exact)(struct device *d, bool exact);
     /* Packs parts (at most LINEAR_PARTS_MAX, all with the same inputs) into one linear whose
      * outputs lie side by side.  The packed form keeps the values.  The sources may go away after.
      */
@@ -190,6 +194,10 @@ struct device {
 GALLEY_MUST_USE enum galley_status device_open_cpu(struct device **out, const char *isa,
                                                    int n_threads, struct galley_err *err);
 void device_close(struct device *d); /* NULL is fine */
+
+/* What the CPU device allocates beside linears and alloc: scratch of n_threads (as pool_open), and
+ * rows quantised for linears; widest[t]: the most inputs of one of type t, 0 without any. */
+uint64_t device_cpu_bytes(int n_threads, const int widest[DTYPE_COUNT]);
 
 /* Rotary tables for rope_args.  inv_freq_i = theta^(-2 i / head_dim); pair i of row r
  * turns by pos[axis(i)][r] * inv_freq_i, computed in double, rounded once to f32.

@@ -11,6 +11,7 @@
 
 struct linear_packed {
     enum dtype dtype;
+    bool exact; /* quantised, to be widened for float products */
     int n_out, n_in;
     int column; /* where its outputs begin */
     int n_groups;
@@ -49,6 +50,7 @@ void gemm_piece(const struct part_job *job, int i, int i_thread);
 /* cpu_qgemm.c */
 GALLEY_MUST_USE enum galley_status qact_reserve(struct cpu_device *c, unsigned kinds, int n_in,
                                                 struct galley_err *err);
+uint64_t qact_bytes(int n_in); /* of the buffers of one kind */
 void qact_free(struct cpu_device *c);
 void qact_rows(const struct matmul_job *m, unsigned kinds, int n_in);
 void qgemm_piece(const struct part_job *job, int i, int i_thread);

@@ -161,4 +161,9 @@ struct qgemm_tile {
 typedef void qgemm_tile_fn(const struct qgemm_tile *t);
 qgemm_tile_fn qgemm_tile_ref, qgemm_tile_avx2, qgemm_tile_avx512;
 
+/* The unit of n_blocks blocks at w as f32, dst [k][QGEMM_NR]: the bits of quant_decode. */
+typedef void qgemm_widen_fn(float *dst, const void *w, enum dtype t, int n_blocks,
+                            struct qgemm_panel *scratch);
+qgemm_widen_fn qgemm_widen_ref, qgemm_widen_avx2, qgemm_widen_avx512;
+
 #endif

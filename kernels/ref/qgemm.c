@@ -1,5 +1,6 @@
 /* qgemm.c - see qgemm.h.  Written element by element from the table of block layouts. */
 #include "kernels/qgemm.h"
+#include "kernels/qwiden.h"
 
 #include <math.h>
 #include <string.h>
@@ -241,4 +242,11 @@ void qgemm_tile_ref(const struct qgemm_tile *t)
             }
         }
     }
+}
+
+void qgemm_widen_ref(float *dst, const void *w, enum dtype t, int n_blocks,
+                     struct qgemm_panel *scratch)
+{
+    unpack(scratch, w, t, n_blocks);
+    qwiden(dst, scratch, t, n_blocks);
 }

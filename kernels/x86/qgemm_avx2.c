@@ -6,6 +6,7 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "kernels/qwiden.h"
 #include "kernels/x86/b64_avx2.h"
 #include "kernels/x86/qunpack_body.h"
 
@@ -214,4 +215,13 @@ void qgemm_tile_avx2(const struct qgemm_tile *t)
             }
         }
     }
+}
+
+void qgemm_widen_avx2(float *dst, const void *w, enum dtype t, int n_blocks,
+                      struct qgemm_panel *scratch)
+{
+    const size_t bytes = qgemm_unit_bytes(t, n_blocks);
+    unpack(scratch, w, t, n_blocks,
+           (struct ahead){ bytes, (const uint8_t *)w + FAR_UNITS * bytes, 4 });
+    qwiden(dst, scratch, t, n_blocks);
 }

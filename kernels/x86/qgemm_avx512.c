@@ -5,6 +5,7 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "kernels/qwiden.h"
 #include "kernels/x86/b64_avx512.h"
 #include "kernels/x86/qunpack_body.h"
 
@@ -267,4 +268,13 @@ void qgemm_tile_avx512(const struct qgemm_tile *t)
             row += rows;
         }
     }
+}
+
+void qgemm_widen_avx512(float *dst, const void *w, enum dtype t, int n_blocks,
+                        struct qgemm_panel *scratch)
+{
+    const size_t bytes = qgemm_unit_bytes(t, n_blocks);
+    unpack(scratch, w, t, n_blocks,
+           (struct ahead){ bytes, (const uint8_t *)w + FAR_UNITS * bytes, 4 });
+    qwiden(dst, scratch, t, n_blocks);
 }

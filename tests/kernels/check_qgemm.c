@@ -359,6 +359,50 @@ static void test_parts(void)
     devices_close(&ds);
 }
 
+static void same_as_dense(struct device *d, struct problem p)
+{
+    problem_init(&p);
+    const size_t n_out = (size_t)p.n_out, n = (size_t)p.rows * n_out;
+    float *y = need(n, sizeof(float)), *real = need(n, sizeof(float));
+    const struct tensor b = { DTYPE_F32, 1, { p.n_out }, p.b };
+    const struct linear_part part = { { DTYPE_F32, 2, { p.n_out, p.n_in }, p.real },
+                                      p.bias ? &b : NULL };
+    struct galley_err err = { 0 };
+    struct linear *l = linear_of(d, &p), *f;
+    T_EQ(d->ops->linear_new(d, &f, &part, 1, &err), GALLEY_OK);
+    d->ops->matmul(d, y, n_out, l, p.x, (size_t)p.n_in, p.rows);
+    d->ops->matmul(d, real, n_out, f, p.x, (size_t)p.n_in, p.rows);
+    bytes_same(y, real, n, dtype_name(p.type));
+    d->ops->linear_free(d, l);
+    d->ops->linear_free(d, f);
+    mem_free(y);
+    mem_free(real);
+    problem_free(&p);
+}
+
+/* Exact linears have the bits of a dense matrix of the decoded weights, for any rows. */
+static void test_exact(void)
+{
+    static const int rows[] = { 1, 2, 3, 13, 70 };
+    struct devices ds = devices_open();
+    for (int i = 0; i < ds.n; i++) {
+        ds.d[i]->ops->set_exact(ds.d[i], true);
+        for (size_t t = 0; t < N_QUANT; t++) {
+            const bool block = dtype_info(quant_type(t))->block == 32;
+            for (size_t r = 0; r < COUNT(rows) && worth(rows[r]); r++) {
+                same_as_dense(ds.d[i], (struct problem){ .rows = rows[r],
+                                                         .n_out = r % 2 ? 97 : 33,
+                                                         .n_in = block ? 32 * (5 + 12 * (int)r)
+                                                                       : 256 * (1 + (int)r),
+                                                         .kind = (enum blocks)(r % BLOCKS_COUNT),
+                                                         .type = quant_type(t),
+                                                         .bias = r % 2 });
+            }
+        }
+    }
+    devices_close(&ds);
+}
+
 /* Infinities and NaNs show in their own row and nowhere else. */
 static void test_not_finite(void)
 {
@@ -440,15 +484,11 @@ static void test_memory(void)
 int main(int argc, char **argv)
 {
     static const struct t_case cases[] = {
-        { "rows", test_rows },
-        { "shapes", test_shapes },
-        { "extremes", test_extremes },
-        { "among_garbage", test_among_garbage },
-        { "many_rows", test_many_rows },
-        { "parts", test_parts },
-        { "not_finite", test_not_finite },
-        { "refusals", test_refusals },
-        { "memory", test_memory },
+        { "rows", test_rows },           { "shapes", test_shapes },
+        { "extremes", test_extremes },   { "among_garbage", test_among_garbage },
+        { "many_rows", test_many_rows }, { "parts", test_parts },
+        { "exact", test_exact },         { "not_finite", test_not_finite },
+        { "refusals", test_refusals },   { "memory", test_memory },
     };
     return t_main(argc, argv, cases, COUNT(cases));
 }
