@@ -37,6 +37,7 @@ struct engine_config {
     int context;                  /* most tokens of one sequence; 0: the model's own limit */
     enum kv_type kv_type;         /* KV_F32 is the default of zero: see kv_auto */
     bool kv_auto;                 /* f16 for quantised checkpoints, else f32 */
+    bool exact_linear;            /* quantised weights times f32 rows (device.h, set_exact) */
     uint64_t kv_bytes;            /* 0: planned */
     uint64_t memory_bytes;        /* refuse to open above this; 0: what the machine has */
     uint64_t vision_cache_bytes;  /* in memory; 0: 256 MiB */

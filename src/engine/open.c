@@ -48,6 +48,8 @@ static enum galley_status plan_memory(struct engine *e, struct plan *p, enum kv_
         .kv_type = *kv_type,
         .kv_bytes = cfg->kv_bytes,
         .memory_bytes = cfg->memory_bytes,
+        .n_threads = cfg->n_threads,
+        .exact = cfg->exact_linear,
     };
     const enum galley_status rc = plan_make(p, &e->cp, &r, err);
     if (rc) {
@@ -109,6 +111,9 @@ static enum galley_status open_weights(struct engine *e, const struct engine_con
 {
     struct checkpoint *c = &e->cp;
     enum galley_status rc = device_open_cpu(&e->dev, cfg->isa, cfg->n_threads, err);
+    if (!rc) {
+        e->dev->ops->set_exact(e->dev, cfg->exact_linear);
+    }
     rc = rc ? rc : model_open(&e->model, e->dev, &c->cfg, c->weights, err);
     if (!rc && c->cfg.has_vision) {
         rc = vit_open(&e->vit, e->dev, &c->cfg, c->vision ? c->vision : c->weights, err);

@@ -62,8 +62,24 @@ static uint64_t packed_bytes(const struct tensor *t)
 
 struct sums {
     uint64_t language, vision, embed, quantised;
-    double flops; /* multiply-adds of the language model's matrices, twice */
+    int widest[DTYPE_COUNT]; /* inputs of a matrix of each type */
+    double flops;            /* multiply-adds of the language model's matrices, twice */
 };
+
+/* Rows for the widest matrix of a type are quantised into one buffer. */
+static void note_width(struct sums *s, const struct tensor *t, bool unused)
+{
+    int64_t n_in = 1;
+    for (int i = 1; i < t->n_dim; i++) {
+        if (t->shape[i] < 1 || t->shape[i] > INT32_MAX / n_in) {
+            return; /* binding will say so */
+        }
+        n_in *= t->shape[i];
+    }
+    if (t->n_dim >= 2 && !unused && n_in > s->widest[t->dtype]) {
+        s->widest[t->dtype] = (int)n_in;
+    }
+}
 
 static void add_tensor(struct sums *s, const struct checkpoint *c, const char *name,
                        const struct tensor *t)
@@ -72,15 +88,18 @@ static void add_tensor(struct sums *s, const struct checkpoint *c, const char *n
         return; /* a type nobody can read: binding will say so */
     }
     const uint64_t bytes = packed_bytes(t);
+    const bool embed = ends_with(name, "embed_tokens.weight");
+    const bool table = embed && (!c->cfg.text.tied || weights_has(c->weights, "lm_head.weight"));
+    note_width(s, t, table || (is_vision(name) && !c->cfg.has_vision));
     if (is_vision(name)) {
         s->vision += bytes;
         return;
     }
     const double products = t->n_dim == 2 ? 2.0 * (double)t->shape[0] * (double)t->shape[1] : 0;
-    if (ends_with(name, "embed_tokens.weight")) {
+    if (embed) {
         s->embed +=
             dtype_row_bytes(t->dtype, (uint64_t)t->shape[t->n_dim - 1]) * (uint64_t)t->shape[0];
-        if (!c->cfg.text.tied || weights_has(c->weights, "lm_head.weight")) {
+        if (table) {
             return; /* read in place, row by row */
         }
     }
@@ -107,16 +126,9 @@ static struct vision_grid largest_grid(const struct hf_config *cfg, int64_t max_
 
 static uint64_t step_bytes(const struct plan *p, const struct model_desc *d)
 {
-    const uint64_t rows = (uint64_t)p->max_rows, want = (uint64_t)p->max_want;
-    /* Quantised rows: a code per input, 160 bytes with 256 of them (qgemm.h). */
-    uint64_t widest = (uint64_t)d->hidden;
-    for (int i = 0; i < d->n_layers; i++) {
-        const uint64_t w = (uint64_t)d->layers[i].ffn.intermediate;
-        widest = w > widest ? w : widest;
-    }
+    const uint64_t want = (uint64_t)p->max_want;
     return model_step_bytes(d, p->max_rows, p->max_want) +
-           want * (uint64_t)d->n_vocab * sizeof(float) +
-           (p->quantised ? rows * (widest + 256) * 13 / 8 : 0);
+           want * (uint64_t)d->n_vocab * sizeof(float);
 }
 
 /* Most tokens of KV that `bytes` can hold, in whole blocks. */
@@ -171,8 +183,10 @@ static enum galley_status plan_kv(struct plan *p, const struct plan_request *r, 
     return GALLEY_OK;
 }
 
-static void plan_weights(struct plan *p, const struct checkpoint *c)
+/* Returns what the device needs beside them. */
+static uint64_t plan_weights(struct plan *p, const struct checkpoint *c, int n_threads, bool exact)
 {
+    static const int none[DTYPE_COUNT];
     struct sums s = { 0 };
     add_weights(&s, c, c->weights);
     if (c->vision && c->vision != c->weights) {
@@ -184,12 +198,13 @@ static void plan_weights(struct plan *p, const struct checkpoint *c)
     p->flops_per_row = s.flops;
     p->bytes_per_step = (double)s.language;
     p->quantised = s.quantised * 2 > s.language;
+    return device_cpu_bytes(n_threads, exact ? none : s.widest);
 }
 
 enum kv_type plan_kv_auto(const struct checkpoint *c)
 {
     struct plan p = { 0 };
-    plan_weights(&p, c);
+    plan_weights(&p, c, 1, false);
     return p.quantised ? KV_F16 : KV_F32;
 }
 
@@ -232,10 +247,10 @@ enum galley_status plan_make(struct plan *out, const struct checkpoint *c,
     out->max_rows = r->max_rows ? r->max_rows : ROWS_DEFAULT;
     out->max_rows = out->max_rows < out->max_seqs ? out->max_seqs : out->max_rows;
     out->max_want = max_want(t->n_vocab, out->max_rows, out->max_seqs);
-    plan_weights(out, c);
+    const uint64_t device_bytes = plan_weights(out, c, r->n_threads, r->exact);
     out->kv_token_bytes = 2ull * (uint64_t)t->n_layers *
                           kv_array_block_bytes(r->kv_type, t->n_kv_head, t->head_dim) / KV_BLOCK;
-    out->step_bytes = step_bytes(out, &d);
+    out->step_bytes = step_bytes(out, &d) + device_bytes;
     model_desc_deinit(&d);
     if (c->cfg.has_vision) {
         const int64_t card = c->card.max_pixels ? c->card.max_pixels : c->cfg.pre.max_pixels;

@@ -22,15 +22,17 @@ struct plan_request {
     uint64_t kv_bytes;     /* 0: context * max_seqs tokens, less when memory is short */
     uint64_t memory_bytes; /* the most all of it may take */
     int64_t max_pixels;    /* largest image; 0: the preprocessor's */
+    int n_threads;         /* 0: one per CPU */
+    bool exact;            /* quantised weights multiply f32 rows: no rows are quantised */
 };
 
 struct plan {
     uint64_t language_bytes, vision_bytes; /* weights as packed */
     uint64_t embed_bytes;                  /* table read in place from the file (page cache) */
     uint64_t kv_token_bytes, kv_bytes;
-    uint64_t step_bytes;       /* scratch, batch arrays, logits of the largest step */
-    uint64_t vision_job_bytes; /* workspace of the largest image */
-    uint64_t total_bytes;      /* all but embed_bytes */
+    uint64_t step_bytes; /* scratch, batch arrays, logits of the largest step; the device's own */
+    uint64_t vision_job_bytes;                 /* workspace of the largest image */
+    uint64_t total_bytes;                      /* all but embed_bytes */
     int context, max_seqs, max_rows, n_blocks; /* as granted */
     int fit_context;                           /* longest context of max_seqs sequences that fits */
     int fit_seqs;                              /* most sequences of `context` tokens that fit */
