@@ -15,10 +15,10 @@ endif()
 
 # Sanitized binaries do not run under the emulator: their shadow memory has no room there.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT GALLEY_SANITIZE)
-    add_test(NAME check_kernels_old_cpu
-             COMMAND tests/kernels/old_cpu.sh $<TARGET_FILE:check_attn> $<TARGET_FILE:check_gemm>
-                     $<TARGET_FILE:check_qgemm>
-                     $<TARGET_FILE:check_rows>
-             WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(check_kernels_old_cpu PROPERTIES TIMEOUT 300)
+    foreach(part attn gemm paged qgemm quant rows)
+        add_test(NAME old_cpu_${part}
+                 COMMAND tests/kernels/old_cpu.sh $<TARGET_FILE:check_${part}>
+                 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+        set_tests_properties(old_cpu_${part} PROPERTIES TIMEOUT 600)
+    endforeach()
 endif()
