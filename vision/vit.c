@@ -75,22 +75,6 @@ static const char *visual_prefix(const struct weights *w)
     return weights_has(w, "model.visual.patch_embed.proj.weight") ? "model." : "";
 }
 
-static void add_int(struct hash *h, int64_t v)
-{
-    unsigned char bytes[8];
-    for (int i = 0; i < 8; i++) {
-        bytes[i] = (unsigned char)((uint64_t)v >> (8 * i));
-    }
-    hash_add(h, bytes, sizeof(bytes));
-}
-
-static void add_number(struct hash *h, double v)
-{
-    int64_t bits;
-    memcpy(&bits, &v, sizeof(bits));
-    add_int(h, bits);
-}
-
 static void add_config(struct hash *h, const struct hf_config *cfg)
 {
     const struct hf_vision_config *c = &cfg->vision;
@@ -100,17 +84,17 @@ static void add_config(struct hash *h, const struct hf_config *cfg)
                          c->merge,        c->in_channels, c->window, c->n_fullatt,
                          c->gated_rms };
     for (size_t i = 0; i < COUNT(ints); i++) {
-        add_int(h, ints[i]);
+        hash_add_int(h, ints[i]);
     }
     for (int i = 0; i < c->n_fullatt; i++) {
-        add_int(h, c->fullatt[i]);
+        hash_add_int(h, c->fullatt[i]);
     }
-    add_number(h, c->norm_eps);
+    hash_add_number(h, c->norm_eps);
     for (int i = 0; i < 3; i++) {
-        add_number(h, (double)pre->mean[i]);
-        add_number(h, (double)pre->std[i]);
+        hash_add_number(h, (double)pre->mean[i]);
+        hash_add_number(h, (double)pre->std[i]);
     }
-    add_number(h, (double)pre->rescale);
+    hash_add_number(h, (double)pre->rescale);
 }
 
 /* Number by number, the same on every build. */

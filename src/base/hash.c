@@ -3,7 +3,7 @@
 
 #include <assert.h>
 #include <nettle/sha2.h>
-#include <stdint.h>
+#include <string.h>
 
 static_assert(sizeof(struct sha256_ctx) <= sizeof(((struct hash *)0)->state),
               "struct hash holds nettle's state");
@@ -26,6 +26,22 @@ void hash_add(struct hash *h, const void *bytes, size_t n)
     if (n > 0) { /* nettle's memcpy must not see NULL */
         sha256_update(ctx_of(h), n, bytes);
     }
+}
+
+void hash_add_int(struct hash *h, int64_t v)
+{
+    unsigned char bytes[8];
+    for (int i = 0; i < 8; i++) {
+        bytes[i] = (unsigned char)((uint64_t)v >> (8 * i));
+    }
+    hash_add(h, bytes, sizeof(bytes));
+}
+
+void hash_add_number(struct hash *h, double v)
+{
+    int64_t bits;
+    memcpy(&bits, &v, sizeof(bits));
+    hash_add_int(h, bits);
 }
 
 void hash_finish(struct hash *h, unsigned char out[HASH_BYTES])

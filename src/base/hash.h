@@ -3,6 +3,7 @@
 #define GALLEY_BASE_HASH_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define HASH_BYTES     32
 #define HASH_HEX_BYTES 65
@@ -13,6 +14,9 @@ struct hash {
 };
 void hash_init(struct hash *h);
 void hash_add(struct hash *h, const void *bytes, size_t n);
+/* Eight bytes, lowest first; a double by its bits: the same on every build. */
+void hash_add_int(struct hash *h, int64_t v);
+void hash_add_number(struct hash *h, double v);
 void hash_finish(struct hash *h, unsigned char out[HASH_BYTES]); /* h is as after hash_init */
 
 /* A digest as 64 lower-case hex digits and NUL. */

@@ -5,15 +5,6 @@
 
 #define SAMPLE_BYTES 4096
 
-static void add_int(struct hash *h, int64_t v)
-{
-    unsigned char bytes[8];
-    for (int i = 0; i < 8; i++) {
-        bytes[i] = (unsigned char)((uint64_t)v >> (8 * i));
-    }
-    hash_add(h, bytes, sizeof(bytes));
-}
-
 static uint64_t tensor_bytes(const struct tensor *t)
 {
     uint64_t n = 1;
@@ -25,12 +16,12 @@ static uint64_t tensor_bytes(const struct tensor *t)
 
 void tensor_hash(struct hash *h, const char *name, const struct tensor *t)
 {
-    add_int(h, (int64_t)strlen(name));
+    hash_add_int(h, (int64_t)strlen(name));
     hash_add(h, name, strlen(name));
-    add_int(h, (int64_t)t->dtype);
-    add_int(h, t->n_dim);
+    hash_add_int(h, (int64_t)t->dtype);
+    hash_add_int(h, t->n_dim);
     for (int i = 0; i < t->n_dim && i < TENSOR_DIM_MAX; i++) {
-        add_int(h, t->shape[i]);
+        hash_add_int(h, t->shape[i]);
     }
     if (t->dtype >= DTYPE_COUNT) {
         return; /* of a type nothing here can read */

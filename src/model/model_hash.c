@@ -2,26 +2,8 @@
  *
  * The description is hashed number by number, as text would be: no padding, no pointers, the same
  * on every build. */
-#include <string.h>
-
 #include "src/format/tensor_hash.h"
 #include "src/model/backbone.h"
-
-static void add_int(struct hash *h, int64_t v)
-{
-    unsigned char bytes[8];
-    for (int i = 0; i < 8; i++) {
-        bytes[i] = (unsigned char)((uint64_t)v >> (8 * i));
-    }
-    hash_add(h, bytes, sizeof(bytes));
-}
-
-static void add_number(struct hash *h, double v)
-{
-    int64_t bits;
-    memcpy(&bits, &v, sizeof(bits));
-    add_int(h, bits);
-}
 
 static void add_layer(struct hash *h, const struct layer_desc *l)
 {
@@ -53,21 +35,21 @@ static void add_layer(struct hash *h, const struct layer_desc *l)
     };
     const float numbers[] = { l->attn_scale, l->attn_softcap, l->temp_scale, l->temp_floor };
     for (size_t i = 0; i < COUNT(ints); i++) {
-        add_int(h, ints[i]);
+        hash_add_int(h, ints[i]);
     }
     for (size_t i = 0; i < COUNT(numbers); i++) {
-        add_number(h, (double)numbers[i]);
+        hash_add_number(h, (double)numbers[i]);
     }
 }
 
 static void add_rope(struct hash *h, const struct rope_desc *r)
 {
-    add_int(h, r->rot_dim);
-    add_int(h, r->pairs);
-    add_number(h, r->gain);
+    hash_add_int(h, r->rot_dim);
+    hash_add_int(h, r->pairs);
+    hash_add_number(h, r->gain);
     for (int i = 0; i < r->rot_dim / 2; i++) {
-        add_number(h, r->freq[i]);
-        add_int(h, r->axis[i]);
+        hash_add_number(h, r->freq[i]);
+        hash_add_int(h, r->axis[i]);
     }
 }
 
@@ -78,10 +60,10 @@ static void add_desc(struct hash *h, const struct model_desc *d)
     const double numbers[] = { d->norm_eps, (double)d->embed_scale, (double)d->residual_scale,
                                (double)d->logit_scale, (double)d->final_softcap };
     for (size_t i = 0; i < COUNT(ints); i++) {
-        add_int(h, ints[i]);
+        hash_add_int(h, ints[i]);
     }
     for (size_t i = 0; i < COUNT(numbers); i++) {
-        add_number(h, numbers[i]);
+        hash_add_number(h, numbers[i]);
     }
     for (int i = 0; i < d->n_rope; i++) {
         add_rope(h, &d->rope[i]);
@@ -96,7 +78,7 @@ void model_hash_make(uint8_t out[HASH_BYTES], const struct model_desc *d, const 
     struct hash h;
     hash_init(&h);
     add_desc(&h, d);
-    add_int(&h, weights_count(w));
+    hash_add_int(&h, weights_count(w));
     for (int i = 0; i < weights_count(w); i++) {
         tensor_hash(&h, weights_name_at(w, i), weights_tensor_at(w, i));
     }

@@ -272,6 +272,21 @@ static void hash_equals_fips(void)
 }
 
 /* Cut anywhere, the digest is the same; finishing starts anew. */
+static void hash_takes_numbers(void)
+{
+    static const unsigned char raw[16] = { 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                                           0,    0,    0,    0,    0,    0,    0xf8, 0x3f };
+    unsigned char numbers[HASH_BYTES], bytes[HASH_BYTES];
+    struct hash h;
+    hash_init(&h);
+    hash_add_int(&h, -2);
+    hash_add_number(&h, 1.5);
+    hash_finish(&h, numbers);
+    hash_add(&h, raw, sizeof(raw));
+    hash_finish(&h, bytes);
+    T_OK(memcmp(numbers, bytes, HASH_BYTES) == 0);
+}
+
 static void hash_takes_pieces(void)
 {
     unsigned char bytes[300], digest[HASH_BYTES];
@@ -333,6 +348,7 @@ static const struct t_case cases[] = {
     { "err_has_a_text_for_every_status", err_has_a_text_for_every_status },
     { "hash_equals_fips", hash_equals_fips },
     { "hash_takes_pieces", hash_takes_pieces },
+    { "hash_takes_numbers", hash_takes_numbers },
     { "log_filters_by_level", log_filters_by_level },
 };
 
