@@ -248,8 +248,8 @@ enum galley_status plan_make(struct plan *out, const struct checkpoint *c,
     out->max_rows = out->max_rows < out->max_seqs ? out->max_seqs : out->max_rows;
     out->max_want = max_want(t->n_vocab, out->max_rows, out->max_seqs);
     const uint64_t device_bytes = plan_weights(out, c, r->n_threads, r->exact);
-    out->kv_token_bytes = 2ull * (uint64_t)t->n_layers *
-                          kv_array_block_bytes(r->kv_type, t->n_kv_head, t->head_dim) / KV_BLOCK;
+    const struct kv_shape shape = { t->n_layers, t->n_kv_head, t->head_dim, r->kv_type };
+    out->kv_token_bytes = kv_block_bytes(&shape) / KV_BLOCK;
     out->step_bytes = step_bytes(out, &d) + device_bytes;
     model_desc_deinit(&d);
     if (c->cfg.has_vision) {
