@@ -55,6 +55,7 @@ struct galley_engine_config {
     const char *vision_cache_dir; /* and on disk, shared between processes; NULL: not */
     uint64_t vision_cache_disk_bytes; /* 0: 1 GiB */
     bool no_prefix_cache;
+    bool exact_linear; /* quantised weights times f32 activations, not rounded ones: slower */
 };
 
 /* Opens a model.  On success *out is the caller's; on failure *out is NULL and *err, if given, says

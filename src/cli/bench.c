@@ -241,6 +241,7 @@ enum {
     OPT_OUTPUT,
     OPT_IMAGE,
     OPT_KV,
+    OPT_LINEAR,
     OPT_CTX,
     OPT_MAX_SEQS,
     OPT_MAX_ROWS,
@@ -260,6 +261,7 @@ static const struct option bench_long[] = {
     { "output", required_argument, NULL, OPT_OUTPUT },
     { "image", required_argument, NULL, OPT_IMAGE },
     { "kv", required_argument, NULL, OPT_KV },
+    { "linear", required_argument, NULL, OPT_LINEAR },
     { "ctx", required_argument, NULL, OPT_CTX },
     { "seqs", required_argument, NULL, OPT_MAX_SEQS },
     { "rows", required_argument, NULL, OPT_MAX_ROWS },
@@ -329,6 +331,9 @@ static bool bench_option(struct bench_options *o, int id, const char *v)
     case OPT_KV:
         o->engine.kv_type = v;
         return true;
+    case OPT_LINEAR:
+        o->engine.exact_linear = strcmp(v, "exact") == 0;
+        return o->engine.exact_linear || strcmp(v, "auto") == 0;
     case OPT_CONCURRENCY:
         return take_levels(o, v);
     case OPT_IMAGE:

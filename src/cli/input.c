@@ -48,6 +48,7 @@ int engine_for_cli(struct galley_engine **out, const struct cli_options *opt)
         .mmproj_path = opt->mmproj,
         .context = opt->context,
         .kv_type = opt->kv,
+        .exact_linear = opt->exact_linear,
         .memory_bytes = opt->memory_bytes,
         .vision_cache_dir = opt->vision_cache,
     };

@@ -31,6 +31,7 @@ enum option_id {
     OPT_JSON,
     OPT_MMPROJ,
     OPT_KV,
+    OPT_LINEAR,
     OPT_VISION_CACHE,
     OPT_CTX,
     OPT_SEQS,
@@ -62,6 +63,7 @@ static const struct option long_options[] = {
     { "json", no_argument, NULL, OPT_JSON },
     { "mmproj", required_argument, NULL, OPT_MMPROJ },
     { "kv", required_argument, NULL, OPT_KV },
+    { "linear", required_argument, NULL, OPT_LINEAR },
     { "vision-cache", required_argument, NULL, OPT_VISION_CACHE },
     { "ctx", required_argument, NULL, OPT_CTX },
     { "seqs", required_argument, NULL, OPT_SEQS },
@@ -132,6 +134,7 @@ static bool take_value(struct cli_options *o, int id, const char *v)
     static const char *const drafts[] = { "auto", "none", "text", "ocr", NULL };
     static const char *const furniture[] = { "drop", "keep", NULL };
     static const char *const kinds[] = { "auto", "f32", "f16", "bf16", "q8", "fp8", NULL };
+    static const char *const linears[] = { "auto", "exact", NULL };
     int word = 0;
     long long n = 0;
     bool ok = true;
@@ -169,6 +172,10 @@ static bool take_value(struct cli_options *o, int id, const char *v)
     case OPT_KV:
         o->kv = v;
         return take_word(&word, v, kinds);
+    case OPT_LINEAR:
+        ok = take_word(&word, v, linears);
+        o->exact_linear = word == 1;
+        return ok;
     case OPT_CTX:
         ok = parse_int(v, 1, 1 << 24, &n);
         o->context = (int)n;

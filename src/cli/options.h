@@ -15,6 +15,7 @@ struct cli_options {
     const char *mmproj, *kv, *vision_cache;
     int context, max_seqs, max_rows;
     uint64_t memory_bytes;
+    bool exact_linear;
     bool plan;
 };
 

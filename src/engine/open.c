@@ -103,6 +103,7 @@ static enum galley_status open_vision_cache(struct engine *e, const struct engin
         .disk_bytes = cfg->vision_cache_disk_bytes,
     };
     vit_hash(e->vit, e->vision_hash);
+    e->vision_hash[0] ^= cfg->exact_linear; /* other embeddings, maybe on the same disk */
     return vcache_open(&e->vcache, &cache, err);
 }
 

@@ -26,6 +26,8 @@ for value in 0 a 1, ,1 1,,2 -1 2000; do
     says concurrency
 done
 for value in 56 x 56x 0x5 56x56x3; do expect 2 bench --image "$value"; done
+expect 2 bench --linear f16 --model "$model" --requests 1
+says f16
 expect 2 bench --kv q9 --model "$model" --requests 1
 says q9
 expect 2 bench "$model"
@@ -34,6 +36,8 @@ says missing.gguf
 expect 1 bench --model "$model" --concurrency 1 --requests 1 --prompt 4 --output 1 --csv no/where.csv -q
 says no/where.csv
 
+# shellcheck disable=SC2086
+expect 0 bench --model "$model" $few --concurrency 1 --json --linear exact
 expect 0 inspect "$model" --plan --ctx 512 --seqs 4 --kv q8
 prints "4 sequences of 512 tokens planned"
 prints "GB/s read"

@@ -20,6 +20,7 @@ wrong convert --format xml $pdf
 wrong convert --format '' $pdf
 wrong convert --draft maybe $pdf
 wrong convert --furniture some $pdf
+wrong convert --linear exactly $pdf
 wrong convert --page-break=3 $pdf
 wrong convert --quiet --verbose $pdf
 for value in 0 -1 1.5 nan inf exactly '' 1x; do
