@@ -19,6 +19,7 @@ struct model_facts {
     uint64_t n_params, bytes;
     uint64_t by_type[DTYPE_COUNT];
     uint64_t kv_token_bytes;
+    bool kv_f16;
 };
 
 static uint64_t elements(const struct tensor *t)
@@ -52,8 +53,13 @@ static void count_model(struct model_facts *f)
     if (c->vision && c->vision != c->weights) {
         count_tensors(f, c->vision);
     }
-    f->kv_token_bytes =
-        2ull * (uint64_t)t->n_layers * (uint64_t)t->n_kv_head * (uint64_t)t->head_dim * 4;
+    uint64_t dense = 0;
+    for (int d = 0; d < DTYPE_N_DENSE; d++) {
+        dense += f->by_type[d];
+    }
+    f->kv_f16 = f->n_params > 2 * dense; /* as the engine decides (planner.h) */
+    f->kv_token_bytes = 2ull * (uint64_t)t->n_layers * (uint64_t)t->n_kv_head *
+                        (uint64_t)t->head_dim * (f->kv_f16 ? 2 : 4);
 }
 
 static void print_language(const struct hf_text_config *t)
@@ -113,8 +119,10 @@ static void print_model(const struct model_facts *f)
             comma = ", ";
         }
     }
-    printf(")\nmemory    KV %.1f KB per token; 16 regions of 1,024 tokens %.1f MB\n",
-           (double)f->kv_token_bytes / 1e3, (double)f->kv_token_bytes * 16 * 1024 / 1e6);
+    printf(")\nmemory    KV %.1f KB per token (%s); 16 regions of 1,024 tokens %.1f MB; more: "
+           "--plan\n",
+           (double)f->kv_token_bytes / 1e3, f->kv_f16 ? "f16" : "f32",
+           (double)f->kv_token_bytes * 16 * 1024 / 1e6);
     print_card(&f->c);
 }
 

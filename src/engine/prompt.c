@@ -11,10 +11,15 @@
 #include "src/base/mem.h"
 #include "vision/vcache.h"
 
-#define TEXT_MAX    (16u << 20) /* bytes of one run of text */
-#define PROMPT_MAX  (1 << 20)   /* tokens */
-#define SIDE_MAX    16384       /* pixels, of a size asked for */
-#define SPECIAL_MAX 64          /* bytes of a special token in a frame */
+#define TEXT_MAX   (16u << 20) /* bytes of one run of text */
+#define PROMPT_MAX (1 << 20)   /* tokens */
+#define SIDE_MAX   16384       /* pixels, of a size asked for */
+
+/* A stretch of the run: frames are trusted, contents are not unless the prompt is raw. */
+struct piece {
+    size_t end; /* in run; it begins where the one before ends */
+    bool trusted;
+};
 
 struct builder {
     struct prompt *p;
@@ -22,6 +27,8 @@ struct builder {
     bool raw; /* special tokens are parsed everywhere */
     int cap;  /* of p->token */
     struct buf run;
+    struct piece *piece; /* [n_pieces] of run; room for all that a request can bring */
+    int n_pieces;
 };
 
 static enum galley_status add_ids(struct builder *b, const int32_t *id, int n,
@@ -53,17 +60,29 @@ static enum galley_status flush_run(struct builder *b, struct galley_err *err)
     if (b->run.n == 0) {
         return GALLEY_OK;
     }
+    struct tokenizer_part *parts = mem_many(struct tokenizer_part, (size_t)b->n_pieces);
+    if (!parts) {
+        return galley_err_set(err, GALLEY_ENOMEM, "no memory for %d pieces of a prompt",
+                              b->n_pieces);
+    }
+    size_t at = 0;
+    for (int i = 0; i < b->n_pieces; at = b->piece[i++].end) {
+        parts[i] =
+            (struct tokenizer_part){ b->run.data + at, b->piece[i].end - at, b->piece[i].trusted };
+    }
     int32_t *id = NULL;
     int n = 0;
     enum galley_status rc =
-        tokenizer_encode(b->ctx->cp->tok, b->run.data, b->run.n, b->raw, &id, &n, err);
+        tokenizer_encode_parts(b->ctx->cp->tok, parts, b->n_pieces, &id, &n, err);
     rc = rc ? rc : add_ids(b, id, n, err);
     mem_free(id);
+    mem_free(parts);
     buf_cut(&b->run, 0);
+    b->n_pieces = 0;
     return rc;
 }
 
-static enum galley_status add_text(struct builder *b, const char *text, size_t n,
+static enum galley_status add_text(struct builder *b, const char *text, size_t n, bool trusted,
                                    struct galley_err *err)
 {
     if (n > TEXT_MAX - b->run.n) {
@@ -71,43 +90,11 @@ static enum galley_status add_text(struct builder *b, const char *text, size_t n
                               TEXT_MAX);
     }
     buf_add(&b->run, text, n);
-    return buf_ok(&b->run)
-               ? GALLEY_OK
-               : galley_err_set(err, GALLEY_ENOMEM, "no memory for a text of %zu bytes", n);
-}
-
-/* Bytes of the special token that s begins with; 0 for none. */
-static size_t special_at(const struct tokenizer *tok, const char *s, int32_t *id)
-{
-    char name[SPECIAL_MAX + 1];
-    const char *end = *s == '<' ? strchr(s, '>') : NULL;
-    if (!end || end - s >= SPECIAL_MAX) {
-        return 0;
+    if (!buf_ok(&b->run)) {
+        return galley_err_set(err, GALLEY_ENOMEM, "no memory for a text of %zu bytes", n);
     }
-    const size_t n = (size_t)(end - s) + 1;
-    memcpy(name, s, n);
-    name[n] = '\0';
-    *id = tokenizer_lookup(tok, name);
-    return *id >= 0 ? n : 0;
-}
-
-static enum galley_status add_frame(struct builder *b, const char *s, struct galley_err *err)
-{
-    enum galley_status rc = GALLEY_OK;
-    while (*s && !rc) {
-        int32_t id;
-        const size_t n = special_at(b->ctx->cp->tok, s, &id);
-        if (n) {
-            rc = flush_run(b, err);
-            rc = rc ? rc : add_ids(b, &id, 1, err);
-            s += n;
-        } else {
-            const size_t plain = 1 + strcspn(s + 1, "<");
-            rc = add_text(b, s, plain, err);
-            s += plain;
-        }
-    }
-    return rc;
+    b->piece[b->n_pieces++] = (struct piece){ b->run.n, trusted };
+    return GALLEY_OK;
 }
 
 /* ---- images ---- */
@@ -222,6 +209,37 @@ static int last_solid_part(const struct engine_message *m)
     return i;
 }
 
+static bool is_text_only(const struct engine_message *m)
+{
+    for (int k = 0; k < m->n_parts; k++) {
+        if (m->parts[k].image || m->parts[k].tokens) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A message of nothing but text, cut as its template cuts contents. */
+static enum galley_status add_spoken(struct builder *b, const struct engine_message *m,
+                                     const struct chat_segment *seg, struct galley_err *err)
+{
+    struct buf all;
+    buf_init(&all, TEXT_MAX);
+    for (int k = 0; k < m->n_parts; k++) {
+        buf_add_str(&all, m->parts[k].text ? m->parts[k].text : "");
+    }
+    enum galley_status rc = GALLEY_OK;
+    if (!buf_ok(&all)) {
+        rc = galley_err_set(err, GALLEY_ELIMIT, "a message has over %u bytes", TEXT_MAX);
+    } else if (all.n > 0) {
+        size_t n;
+        const char *s = chat_content(seg, all.data, all.n, &n);
+        rc = add_text(b, s, n, false, err);
+    }
+    buf_deinit(&all);
+    return rc;
+}
+
 static enum galley_status add_content(struct builder *b, const struct engine_request *r, int i,
                                       bool trim, struct galley_err *err)
 {
@@ -240,7 +258,7 @@ static enum galley_status add_content(struct builder *b, const struct engine_req
         } else {
             size_t n;
             const char *s = trimmed(m, k, until, &blank_so_far, &n);
-            rc = add_text(b, s, n, err);
+            rc = add_text(b, s, n, b->raw, err);
         }
         if (rc) {
             return galley_err_prefix(err, rc, "message %d, part %d", i + 1, k + 1);
@@ -266,8 +284,14 @@ static enum galley_status add_chat(struct builder *b, const struct engine_reques
     rc = rc ? rc
             : chat_frame(seg, &n_seg, &b->ctx->cp->chat, roles, r->n_messages, r->thinking, err);
     for (int i = 0; i < n_seg && !rc; i++) {
-        rc = seg[i].i_message < 0 ? add_frame(b, seg[i].text, err)
-                                  : add_content(b, r, seg[i].i_message, seg[i].trim, err);
+        const struct engine_message *m = &r->messages[seg[i].i_message < 0 ? 0 : seg[i].i_message];
+        if (seg[i].i_message < 0) {
+            rc = add_text(b, seg[i].text, strlen(seg[i].text), true, err);
+        } else if (is_text_only(m)) {
+            rc = add_spoken(b, m, &seg[i], err);
+        } else {
+            rc = add_content(b, r, seg[i].i_message, seg[i].trim, err);
+        }
     }
     mem_free(seg);
     mem_free(roles);
@@ -284,6 +308,16 @@ static void drop_second_bos(struct prompt *p, int32_t bos)
             p->image[i].at--;
         }
     }
+}
+
+/* Frames and parts of a request at most. */
+static size_t pieces_of(const struct engine_request *r)
+{
+    size_t n = 4 * (size_t)r->n_messages + 4;
+    for (int i = 0; i < r->n_messages; i++) {
+        n += (size_t)r->messages[i].n_parts;
+    }
+    return n;
 }
 
 static enum galley_status add_all(struct builder *b, const struct engine_request *r,
@@ -395,8 +429,13 @@ enum galley_status prompt_build(struct prompt *out, const struct engine_request 
     }
     struct builder b = { .p = out, .ctx = ctx, .raw = r->raw };
     buf_init(&b.run, TEXT_MAX);
-    enum galley_status rc = add_all(&b, r, err);
+    b.piece = mem_array(pieces_of(r), sizeof(*b.piece));
+    enum galley_status rc =
+        b.piece ? add_all(&b, r, err)
+                : galley_err_set(err, GALLEY_ENOMEM, "no memory for the pieces of a prompt");
+    mem_free(b.piece);
     buf_deinit(&b.run);
+    out->skip_space = !r->raw && tokenizer_adds_space(ctx->cp->tok);
     rc = rc ? rc : lay_out(out, ctx, err);
     if (!rc && ctx->cache) {
         out->key = prompt_keys(out, NULL, 0, ctx->cache);

@@ -27,6 +27,7 @@ struct prompt {
     int n_images, n_visual;
     struct prefix_key *key; /* [n_keys] of its full blocks; none without a prefix cache */
     int n_keys;
+    bool skip_space; /* the answer's first text begins with a space that is the tokenizer's */
 };
 
 /* What a prompt is built with; fixed while the engine lives. */

@@ -43,7 +43,7 @@ enum galley_status seq_new(struct seq **out, struct request *req, int n_vocab, i
     }
     s->req = req;
     s->paused = true;
-    transcript_init(&s->text);
+    transcript_init(&s->text, req->prompt.skip_space);
     const double repetition = req->sampling.repetition;
     s->out = mem_array((size_t)req->max_out, sizeof(int32_t));
     s->step_draft = mem_array(SEQ_CHUNK_MAX, sizeof(int32_t));

@@ -7,8 +7,9 @@
 
 #define TEXT_BYTES_MAX (64u << 20)
 
-void transcript_init(struct transcript *t)
+void transcript_init(struct transcript *t, bool skip_space)
 {
+    t->skip_space = skip_space;
     buf_init(&t->raw, TEXT_BYTES_MAX);
     buf_init(&t->utf8, 2 * TEXT_BYTES_MAX);
     t->n_shown = 0;
@@ -46,7 +47,9 @@ void transcript_add(struct transcript *t, const struct tokenizer *tok, int32_t i
     if (n == keep) {
         return;
     }
-    buf_add_utf8(&t->utf8, t->raw.data, n - keep);
+    const size_t skip = t->skip_space && t->raw.data[0] == ' ' ? 1 : 0;
+    t->skip_space = false;
+    buf_add_utf8(&t->utf8, t->raw.data + skip, n - keep - skip);
     memmove(t->raw.data, t->raw.data + n - keep, keep);
     buf_cut(&t->raw, keep);
 }

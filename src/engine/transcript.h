@@ -3,6 +3,7 @@
 #ifndef GALLEY_ENGINE_TRANSCRIPT_H
 #define GALLEY_ENGINE_TRANSCRIPT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "src/base/buf.h"
@@ -12,9 +13,10 @@ struct transcript {
     struct buf raw;  /* bytes of a character that is not whole yet */
     struct buf utf8; /* all before it; malformed parts replaced */
     size_t n_shown;  /* of utf8 */
+    bool skip_space; /* a space at the very beginning is the tokenizer's, not the text's */
 };
 
-void transcript_init(struct transcript *t);
+void transcript_init(struct transcript *t, bool skip_space);
 void transcript_deinit(struct transcript *t);
 /* Appends a token's bytes. */
 void transcript_add(struct transcript *t, const struct tokenizer *tok, int32_t id);

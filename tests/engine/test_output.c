@@ -226,7 +226,7 @@ static void characters_are_shown_whole(void)
     struct checkpoint c;
     T_EQ(checkpoint_open(&c, MODEL, NULL, CHECKPOINT_ALL, NULL), GALLEY_OK);
     struct transcript t;
-    transcript_init(&t);
+    transcript_init(&t, false);
     size_t n_before = 0;
     for (size_t i = 0; i + 1 < sizeof(text); i++) {
         buf_add(&t.raw, &text[i], 1);
@@ -251,7 +251,7 @@ static void beginnings_of_stops_are_held(void)
 {
     char *const stop[] = { "STOP", "\n\n", "OPEN" };
     struct transcript t;
-    transcript_init(&t);
+    transcript_init(&t, false);
     static const struct {
         const char *text;
         size_t show;
