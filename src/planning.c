@@ -75,6 +75,7 @@ enum galley_status galley_plan_make(struct galley_plan *out, const struct galley
         .kv_type = kv,
         .memory_bytes = r->memory_bytes,
         .max_pixels = r->max_pixels,
+        .n_threads = r->threads,
     };
     struct plan p;
     rc = plan_make(&p, &c, &inner, err);

@@ -20,10 +20,9 @@
 #include "src/base/clock.h"
 #include "src/base/mem.h"
 
-#define SPIN_SECONDS  50e-6
-#define SPIN_ROUNDS   16 /* pauses between two looks at the clock */
-#define N_THREADS_MAX 256
-#define CACHE_LINE    64
+#define SPIN_SECONDS 50e-6
+#define SPIN_ROUNDS  16 /* pauses between two looks at the clock */
+#define CACHE_LINE   64
 
 struct worker {
     struct pool *pool;
@@ -157,9 +156,9 @@ int pool_n_cpus(void)
 enum galley_status pool_open(struct pool **out, int n_threads, struct galley_err *err)
 {
     *out = NULL;
-    if (n_threads < 0 || n_threads > N_THREADS_MAX) {
+    if (n_threads < 0 || n_threads > POOL_THREADS_MAX) {
         return galley_err_set(err, GALLEY_EUSAGE, "%d threads asked for, limit %d", n_threads,
-                              N_THREADS_MAX);
+                              POOL_THREADS_MAX);
     }
     struct pool *p = mem_aligned(sizeof(*p));
     if (!p) {
@@ -167,8 +166,8 @@ enum galley_status pool_open(struct pool **out, int n_threads, struct galley_err
     }
     *p = (struct pool){ 0 };
     p->n_threads = n_threads ? n_threads : pool_n_cpus();
-    if (p->n_threads > N_THREADS_MAX) {
-        p->n_threads = N_THREADS_MAX;
+    if (p->n_threads > POOL_THREADS_MAX) {
+        p->n_threads = POOL_THREADS_MAX;
     }
     p->spin_seconds = p->n_threads <= pool_n_cpus() ? SPIN_SECONDS : 0.0;
     pthread_mutex_init(&p->lock, NULL);

@@ -9,6 +9,8 @@
 #include "src/base/compiler.h"
 #include "src/base/err.h"
 
+#define POOL_THREADS_MAX 256
+
 struct pool;
 typedef void pool_fn(void *arg, int i, int i_thread); /* i_thread: 0..pool_n_threads-1 */
 

@@ -67,7 +67,7 @@ static const char convert[] =
     "memory\n"
     "      --kv TYPE             how keys and values are kept: auto (default), f32, f16, bf16, q8, "
     "fp8\n"
-    "      --linear auto|exact   exact: quantised weights are multiplied by activations that are not\n"
+    "      --linear auto|exact   exact: quantised weights times activations that are not\n"
     "                            quantised themselves; slower, for comparing with f32 results\n"
     "      --ctx N               most tokens of one sequence; default: the model's own limit\n"
     "      --seqs N              regions read at once; default 16\n"

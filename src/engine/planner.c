@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/pool.h"
 #include "src/model/desc.h"
 #include "src/model/model.h"
 #include "vision/vision.h"
@@ -217,6 +218,10 @@ uint64_t plan_machine_bytes(void)
 /* Beyond these the sums would no longer be sure to fit their types. */
 static enum galley_status check_request(const struct plan_request *r, struct galley_err *err)
 {
+    if (r->n_threads < 0 || r->n_threads > POOL_THREADS_MAX) {
+        return galley_err_set(err, GALLEY_EUSAGE, "%d threads asked for, limit %d", r->n_threads,
+                              POOL_THREADS_MAX);
+    }
     if (r->context < 0 || r->max_seqs < 0 || r->max_rows < 0 || r->max_seqs > LIMIT_MAX ||
         r->max_rows > LIMIT_MAX) {
         return galley_err_set(err, GALLEY_EUSAGE,
