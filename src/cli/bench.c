@@ -223,6 +223,9 @@ static int bench_level(struct bench_row *r, struct galley_engine *e, const struc
         complain("%s", err.msg);
     } else if (r->n_failed) {
         complain("%d of %d requests failed: %s", r->n_failed, n, l.error);
+    } else if (r->n_output < (long long)l.n_done * o->n_output) {
+        complain("answers are shorter than %d tokens: the context of %d is full", o->n_output,
+                 galley_engine_info(e).context);
     }
     mem_free(l.slots);
     pthread_cond_destroy(&l.ended);
@@ -393,6 +396,16 @@ static int bench_parse(struct bench_options *o, int argc, char **argv)
     return 0;
 }
 
+/* The last part of a path: what a table and a CSV should call the model. */
+static const char *name_of(const char *path)
+{
+    const char *name = path;
+    for (const char *c = path; *c; c++) {
+        name = *c == '/' && c[1] && c[1] != '/' ? c + 1 : name;
+    }
+    return name;
+}
+
 /* Sequences and inbox wide enough for the widest level. */
 static void widen_engine(struct bench_options *o)
 {
@@ -467,7 +480,7 @@ int cli_bench(int argc, char **argv)
     struct bench_row rows[BENCH_LEVELS_MAX];
     int n_rows = 0;
     struct bench_report report = {
-        .model = o.engine.model_path,
+        .model = name_of(o.engine.model_path),
         .device = galley_engine_device(e),
         .kv = galley_engine_info(e).kv_type,
         .threads = o.engine.threads ? o.engine.threads : pool_n_cpus(),
