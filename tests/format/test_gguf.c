@@ -167,7 +167,7 @@ static void check_parts(const char *first)
     T_EQ(gguf_read_string(g, "general.name", true, &s, &err), GALLEY_OK);
     T_OK(gguf_string_is(&s, "in three parts"));
     for (int i = 0; i < 5; i++) {
-        char name[8];
+        char name[16];
         float f[4];
         snprintf(name, sizeof(name), "t%d", i);
         const struct gguf_tensor *t = gguf_tensor_lookup(g, name);
