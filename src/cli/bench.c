@@ -421,7 +421,7 @@ static void widen_engine(struct bench_options *o)
     }
     if (!o->engine.context) { /* room for what will be asked, not for all the model could do */
         o->engine.context =
-            o->n_prompt + o->n_output + (o->width ? o->width * o->height / 784 + 8 : 0);
+            o->n_prompt + o->n_output + (o->width ? o->width * o->height / 700 + 64 : 0);
     }
 }
 
