@@ -83,4 +83,13 @@ static inline const char *dtype_name(enum dtype t)
     return dtype_info(t)->name;
 }
 
+static inline uint64_t tensor_bytes(const struct tensor *t)
+{
+    uint64_t n = 1;
+    for (int i = 0; i < t->n_dim; i++) {
+        n *= (uint64_t)t->shape[i];
+    }
+    return dtype_row_bytes(t->dtype, n);
+}
+
 #endif

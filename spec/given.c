@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "src/base/compiler.h"
 #include "src/base/mem.h"
 
 #define WINDOW_MAX 10
@@ -86,11 +87,6 @@ static int copy_from(struct given *g, int at, int32_t *out, int max_tokens)
     memcpy(out, g->text + at, (size_t)n * sizeof(*out));
     g->proposed_at = at;
     return n;
-}
-
-static int min_int(int a, int b)
-{
-    return a < b ? a : b;
 }
 
 static int given_propose(struct drafter *d, const int32_t *history, int n_history, int32_t *out,

@@ -34,4 +34,9 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
+static inline int min_int(int a, int b)
+{
+    return a < b ? a : b;
+}
+
 #endif

@@ -71,11 +71,6 @@ struct room {
     int rows, want;
 };
 
-static int min_int(int a, int b)
-{
-    return a < b ? a : b;
-}
-
 static bool is_live(const struct seq *s)
 {
     return !s->paused && !s->ended && seq_sees(s);

@@ -13,11 +13,6 @@
 
 #define PACE_WEIGHT 0.2 /* of the newest measurement */
 
-static int min_int(int a, int b)
-{
-    return a < b ? a : b;
-}
-
 static bool is_eos(const struct engine *e, int32_t token)
 {
     for (int i = 0; i < e->n_eos; i++) {

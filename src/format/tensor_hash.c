@@ -5,15 +5,6 @@
 
 #define SAMPLE_BYTES 4096
 
-static uint64_t tensor_bytes(const struct tensor *t)
-{
-    uint64_t n = 1;
-    for (int i = 0; i < t->n_dim; i++) {
-        n *= (uint64_t)t->shape[i];
-    }
-    return dtype_row_bytes(t->dtype, n);
-}
-
 void tensor_hash(struct hash *h, const char *name, const struct tensor *t)
 {
     hash_add_int(h, (int64_t)strlen(name));

@@ -270,15 +270,6 @@ const char *weights_dtype_at(const struct weights *w, int i)
     return w->items[i].dtype;
 }
 
-static size_t tensor_bytes(const struct tensor *t)
-{
-    uint64_t n = 1;
-    for (int i = 0; i < t->n_dim; i++) {
-        n *= (uint64_t)t->shape[i];
-    }
-    return (size_t)dtype_row_bytes(t->dtype, n);
-}
-
 static void shape_text(char out[SHAPE_TEXT], int n_dim, const int64_t *shape)
 {
     int n = snprintf(out, SHAPE_TEXT, "[");

@@ -4,11 +4,38 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "src/base/clock.h"
+#include "src/base/mem.h"
 
 typedef void bench_fn(void *arg);
+
+static inline void *bench_need(void *p)
+{
+    if (!p) {
+        fprintf(stderr, "bench_kernels: no memory\n");
+        exit(1);
+    }
+    return p;
+}
+
+/* n floats of -1 .. 1; mem_free. */
+static inline float *bench_noise(size_t n)
+{
+    static uint64_t seed = 88172645463325252u;
+    float *p = bench_need(mem_aligned(n * sizeof(float)));
+    for (size_t i = 0; i < n; i++) {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        p[i] = (float)((double)(seed >> 40) / 8388608.0 - 1.0);
+    }
+    return p;
+}
 
 #define BENCH_RUNS    15
 #define BENCH_SECONDS 0.6 /* slow calls get fewer runs, three at least */

@@ -7,28 +7,6 @@
 #include "src/base/mem.h"
 #include "tests/kernels/bench.h"
 
-static void *need(void *p)
-{
-    if (!p) {
-        fprintf(stderr, "bench_kernels: no memory\n");
-        exit(1);
-    }
-    return p;
-}
-
-static float *noise(size_t n)
-{
-    static uint64_t seed = 88172645463325252u;
-    float *p = need(mem_aligned(n * sizeof(float)));
-    for (size_t i = 0; i < n; i++) {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        p[i] = (float)((double)(seed >> 40) / 8388608.0 - 1.0);
-    }
-    return p;
-}
-
 struct paged_case {
     const char *name;
     int rows, n_keys; /* row r sees n_keys - rows + 1 + r keys */
@@ -51,9 +29,9 @@ static void fill_cache(struct device *d, struct attn_paged_args *a, int32_t *tab
 {
     const size_t width = (size_t)a->n_kv_head * (size_t)a->head_dim;
     const size_t bytes = kv_array_block_bytes(a->kv_type, a->n_kv_head, a->head_dim);
-    void *k = need(d->ops->alloc(d, (size_t)n_blocks * bytes));
-    void *v = need(d->ops->alloc(d, (size_t)n_blocks * bytes));
-    float *from = noise(KV_BLOCK * width);
+    void *k = bench_need(d->ops->alloc(d, (size_t)n_blocks * bytes));
+    void *v = bench_need(d->ops->alloc(d, (size_t)n_blocks * bytes));
+    float *from = bench_noise(KV_BLOCK * width);
     int32_t slot[KV_BLOCK];
     for (int b = 0; b < n_blocks; b++) {
         table[b] = (int32_t)((b * 7919L) % n_blocks);
@@ -80,9 +58,9 @@ static void bench_paged_case(struct device *d, const struct paged_case *p, enum 
 {
     const int n_blocks = (p->n_keys + KV_BLOCK - 1) / KV_BLOCK;
     const size_t width = (size_t)p->n_head * (size_t)p->head_dim, rows = (size_t)p->rows;
-    int32_t *table = need(mem_array((size_t)n_blocks, sizeof(*table)));
-    int32_t *seq = need(mem_array(rows, sizeof(*seq)));
-    int32_t *n_keys = need(mem_array(rows, sizeof(*n_keys)));
+    int32_t *table = bench_need(mem_array((size_t)n_blocks, sizeof(*table)));
+    int32_t *seq = bench_need(mem_array(rows, sizeof(*seq)));
+    int32_t *n_keys = bench_need(mem_array(rows, sizeof(*n_keys)));
     const int32_t *const tables[1] = { table };
     double keys = 0.0;
     for (int r = 0; r < p->rows; r++) {
@@ -90,7 +68,7 @@ static void bench_paged_case(struct device *d, const struct paged_case *p, enum 
         n_keys[r] = p->n_keys - p->rows + 1 + r;
         keys += n_keys[r];
     }
-    float *q = noise(rows * width), *out = noise(rows * width);
+    float *q = bench_noise(rows * width), *out = bench_noise(rows * width);
     struct paged_bench b = { d,
                              { .out = out,
                                .out_ld = width,
@@ -138,13 +116,13 @@ static void bench_seg_case(struct device *d, const char *name, int rows, int len
     enum { HEADS = 16, DIM = 80 };
     const size_t width = (size_t)HEADS * DIM;
     const int n_seg = (rows + length - 1) / length;
-    int32_t *seg = need(mem_array((size_t)n_seg + 1, sizeof(*seg)));
+    int32_t *seg = bench_need(mem_array((size_t)n_seg + 1, sizeof(*seg)));
     double pairs = 0.0;
     for (int i = 0; i <= n_seg; i++) {
         seg[i] = i * length < rows ? i * length : rows;
         pairs += i > 0 ? (double)(seg[i] - seg[i - 1]) * (seg[i] - seg[i - 1]) : 0.0;
     }
-    float *qkv = noise((size_t)rows * 3 * width), *out = noise((size_t)rows * width);
+    float *qkv = bench_noise((size_t)rows * 3 * width), *out = bench_noise((size_t)rows * width);
     struct seg_bench b = { d,
                            { .out = out,
                              .out_ld = width,

@@ -14,28 +14,6 @@
 #include "src/base/mem.h"
 #include "tests/kernels/bench.h"
 
-static void *need(void *p)
-{
-    if (!p) {
-        fprintf(stderr, "bench_kernels: no memory\n");
-        exit(1);
-    }
-    return p;
-}
-
-static float *random_floats(size_t n)
-{
-    static uint64_t seed = 88172645463325252u;
-    float *p = need(mem_aligned(n * sizeof(float)));
-    for (size_t i = 0; i < n; i++) {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        p[i] = (float)((double)(seed >> 40) / 8388608.0 - 1.0);
-    }
-    return p;
-}
-
 /* --- oneDNN: an inner product whose weights it may lay out as it likes --- */
 struct peer {
     dnnl_engine_t engine;
@@ -142,7 +120,7 @@ static void ours_run(void *arg)
 static struct linear *pack(struct device *d, float *w, int n_out, int n_in, enum dtype type)
 {
     const size_t n = (size_t)n_out * (size_t)n_in;
-    uint16_t *half = need(mem_array(n, sizeof(*half)));
+    uint16_t *half = bench_need(mem_array(n, sizeof(*half)));
     for (size_t i = 0; i < n; i++) {
         half[i] = bf16_from_f32(w[i]);
     }
@@ -167,10 +145,10 @@ static void bench_gemm(struct device *d)
     printf("n_out,n_in,rows,weights,us,gflops,weight_gbytes,onednn_us,ours_per_onednn\n");
     for (size_t s = 0; s < COUNT(shapes); s++) {
         const int n_out = shapes[s][0], n_in = shapes[s][1];
-        float *w = random_floats((size_t)n_out * (size_t)n_in);
+        float *w = bench_noise((size_t)n_out * (size_t)n_in);
         for (size_t r = 0; r < COUNT(rows); r++) {
-            float *x = random_floats((size_t)rows[r] * (size_t)n_in);
-            float *y = random_floats((size_t)rows[r] * (size_t)n_out);
+            float *x = bench_noise((size_t)rows[r] * (size_t)n_in);
+            float *y = bench_noise((size_t)rows[r] * (size_t)n_out);
             struct peer p;
             peer_open(&p, x, w, y, rows[r], n_in, n_out);
             for (int bf16 = 0; bf16 < 2; bf16++) {
@@ -247,9 +225,9 @@ static void bench_elements(struct rows_job *j, int rows, int dim)
 static void bench_others(struct device *d)
 {
     struct rows_job j = { .d = d,
-                          .x = random_floats(256 * 3072),
-                          .y = random_floats(256 * 3072),
-                          .w = random_floats(1 << 18) };
+                          .x = bench_noise(256 * 3072),
+                          .y = bench_noise(256 * 3072),
+                          .w = bench_noise(1 << 18) };
     printf("kernel,rows,dim,us,gflops,gbytes\n");
     bench_elements(&j, 1, 256);
     bench_elements(&j, 16, 1536);
