@@ -12,9 +12,40 @@ struct family {
 };
 
 static const struct family families[] = {
-    { HF_QWEN2_VL, family_qwen_describe }, { HF_QWEN2_5_VL, family_qwen_describe },
-    { HF_QWEN2, family_qwen_describe },    { HF_QWEN3, family_qwen_describe },
-    { HF_LLAMA, family_llama_describe },   { HF_GEMMA3, family_gemma_describe },
+    { HF_QWEN2_VL, model_desc_fill }, { HF_QWEN2_5_VL, model_desc_fill },
+    { HF_QWEN2, model_desc_fill },    { HF_QWEN3, model_desc_fill },
+    { HF_LLAMA, model_desc_fill },    { HF_GEMMA3, family_gemma_describe },
+};
+
+/* The classic layout, the nesting newer checkpoints are saved with, and the same seen from a
+ * composite model's root. */
+static const char *const prefixes[] = { "model.", "model.language_model.", "language_model.model.",
+                                        NULL };
+
+static const struct model_names common_names = {
+    .prefixes = prefixes,
+    .embed = "embed_tokens.weight",
+    .final_norm = "norm.weight",
+    .layer = "layers.",
+    .attn_norm = "input_layernorm.weight",
+    .ffn_norm = "post_attention_layernorm.weight",
+    .q_weight = "self_attn.q_proj.weight",
+    .q_bias = "self_attn.q_proj.bias",
+    .k_weight = "self_attn.k_proj.weight",
+    .k_bias = "self_attn.k_proj.bias",
+    .v_weight = "self_attn.v_proj.weight",
+    .v_bias = "self_attn.v_proj.bias",
+    .q_norm = "self_attn.q_norm.weight",
+    .k_norm = "self_attn.k_norm.weight",
+    .o_weight = "self_attn.o_proj.weight",
+    .o_bias = "self_attn.o_proj.bias",
+    .gate = "mlp.gate_proj.weight",
+    .gate_bias = "mlp.gate_proj.bias",
+    .up = "mlp.up_proj.weight",
+    .up_bias = "mlp.up_proj.bias",
+    .down = "mlp.down_proj.weight",
+    .down_bias = "mlp.down_proj.bias",
+    .head = "lm_head.weight",
 };
 
 /* Llama 3's rule: long waves are divided by factor, short ones stay, between is a ramp. */
@@ -59,6 +90,7 @@ static bool layer_slides(const struct hf_text_config *t, int i)
 void model_desc_fill(struct model_desc *d, const struct hf_config *cfg)
 {
     const struct hf_text_config *t = &cfg->text;
+    d->names = common_names;
     d->hidden = t->hidden;
     d->n_vocab = t->n_vocab;
     d->norm_eps = t->rms_eps;
@@ -86,6 +118,7 @@ void model_desc_fill(struct model_desc *d, const struct hf_config *cfg)
             .qkv_bias = t->qkv_bias,
             .o_bias = t->o_bias,
             .qk_norm = t->qk_norm ? QK_NORM_BEFORE_ROPE : QK_NORM_NONE,
+            .norms = NORM_PRE_ATTN | NORM_PRE_FFN,
             .ffn = { .intermediate = t->intermediate,
                      .act = t->gelu ? ACT_GELU_TANH : ACT_SILU,
                      .bias = t->mlp_bias },

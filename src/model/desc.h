@@ -2,7 +2,7 @@
  *
  * One row of the family table turns a config into a struct model_desc: a handful of numbers for
  * the whole model and one struct layer_desc per layer.  model.c and backbone.c read nothing
- * else, so a new family is a new file that fills this in.
+ * else, so a new family is a row of desc.c's table, and a file that fills in where it differs.
  *
  * The description can say more than the backbone runs: experts, chunks, attention temperature and
  * the like are named here so that families which need them are tables too.  model_desc_check
@@ -86,7 +86,7 @@ struct model_names {
 };
 
 struct model_desc {
-    const struct model_names *names;
+    struct model_names names;
     int hidden, n_layers, n_vocab;
     double norm_eps;
     bool norm_plus_one; /* norm weights are stored less 1 */
@@ -108,13 +108,11 @@ void model_desc_deinit(struct model_desc *d); /* zeroed is fine */
 GALLEY_MUST_USE enum galley_status model_desc_check(const struct model_desc *d,
                                                     struct galley_err *err);
 
-/* For the rows of the family table: everything a struct hf_text_config says.  Names and places of
- * norms are left to them. */
+/* Everything a struct hf_text_config says, under the names and with the norms that most families
+ * share: one before each half of a layer.  For Qwen and Llama that is all. */
 void model_desc_fill(struct model_desc *d, const struct hf_config *cfg);
 
-/* The rows: layers are allocated, everything else is theirs to fill. */
-void family_qwen_describe(struct model_desc *d, const struct hf_config *cfg);
-void family_llama_describe(struct model_desc *d, const struct hf_config *cfg);
+/* Families that differ: layers are allocated; these fill in the rest. */
 void family_gemma_describe(struct model_desc *d, const struct hf_config *cfg);
 
 #endif

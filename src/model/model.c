@@ -37,7 +37,7 @@ static float *norm_bind(struct binder *b, const struct model_desc *d, bool there
 static void layer_bind(struct layer *l, struct binder *b, const struct model_desc *d, int i)
 {
     const struct layer_desc *ld = &d->layers[i];
-    const struct model_names *n = d->names;
+    const struct model_names *n = &d->names;
     const int64_t hidden = d->hidden;
     const int64_t n_q = (int64_t)ld->n_head * ld->head_dim;
     const int64_t n_kv = (int64_t)ld->n_kv_head * ld->head_dim;
@@ -66,34 +66,34 @@ static void layer_bind(struct layer *l, struct binder *b, const struct model_des
 static void head_bind(struct model *m, struct binder *b, const char *prefix)
 {
     const struct model_desc *d = &m->desc;
-    if (d->tied && !weights_has(b->w, d->names->head)) {
+    if (d->tied && !weights_has(b->w, d->names.head)) {
         binder_scope(b, "%s", prefix);
-        m->head = bind_linear(b, d->names->embed, NULL, d->n_vocab, d->hidden);
+        m->head = bind_linear(b, d->names.embed, NULL, d->n_vocab, d->hidden);
     } else { /* some tied checkpoints carry a head all the same: it is what they were saved with */
-        m->head = bind_linear(b, d->names->head, NULL, d->n_vocab, d->hidden);
+        m->head = bind_linear(b, d->names.head, NULL, d->n_vocab, d->hidden);
     }
 }
 
 static enum galley_status model_bind(struct model *m, struct weights *w, struct galley_err *err)
 {
     const struct model_desc *d = &m->desc;
-    const char *prefix = find_prefix(d->names, w);
+    const char *prefix = find_prefix(&d->names, w);
     struct binder b = { .dev = m->dev, .w = w, .err = err };
     const int64_t shape[2] = { d->n_vocab, d->hidden };
     char name[128];
     const struct tensor *embed;
-    snprintf(name, sizeof(name), "%s%s", prefix, d->names->embed);
+    snprintf(name, sizeof(name), "%s%s", prefix, d->names.embed);
     b.rc = weights_lookup(w, name, 2, shape, &embed, err);
     if (b.rc) {
         return b.rc;
     }
     m->embed = *embed;
     for (int i = 0; !b.rc && i < d->n_layers; i++) {
-        binder_scope(&b, "%s%s%d.", prefix, d->names->layer, i);
+        binder_scope(&b, "%s%s%d.", prefix, d->names.layer, i);
         layer_bind(&m->layers[i], &b, d, i);
     }
     binder_scope(&b, "%s", prefix);
-    m->final_norm = norm_bind(&b, d, true, d->names->final_norm, d->hidden);
+    m->final_norm = norm_bind(&b, d, true, d->names.final_norm, d->hidden);
     binder_scope(&b, "%s", "");
     head_bind(m, &b, prefix);
     m->weight_bytes = b.bytes;
@@ -187,5 +187,5 @@ void model_hash(const struct model *m, uint8_t out[HASH_BYTES])
 
 const char *const *model_ignored_tensors(const struct model *m)
 {
-    return m->desc.names->ignored;
+    return m->desc.names.ignored;
 }

@@ -1,6 +1,5 @@
 galley_module(model LAYER 3
-    SOURCES src/model/backbone.c src/model/desc.c src/model/family_gemma.c
-            src/model/family_llama.c src/model/family_qwen.c src/model/kv.c
+    SOURCES src/model/backbone.c src/model/desc.c src/model/family_gemma.c src/model/kv.c
             src/model/model.c src/model/model_hash.c src/model/prefix.c src/model/sample.c
     DEPS base kernels format)
 # Loops over the vocabulary, written to become vectors; neither option changes a result.
