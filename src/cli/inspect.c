@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "src/base/mem.h"
+#include "src/base/path.h"
 #include "src/cli/cli.h"
 #include "src/cli/figures.h"
 #include "src/cli/input.h"
@@ -156,8 +156,7 @@ int cli_inspect(int argc, char **argv)
         return usage_error("inspect",
                            "--ctx, --seqs, --rows, --kv, --mmproj and --memory go with --plan");
     }
-    struct stat st;
-    if (stat(name, &st) == 0 && S_ISDIR(st.st_mode)) {
+    if (path_is_dir(name)) {
         if (opt.regions) {
             return usage_error("inspect", "%s is a directory: --regions is for documents", name);
         }

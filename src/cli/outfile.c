@@ -10,6 +10,7 @@
 
 #include "src/base/buf.h"
 #include "src/base/mem.h"
+#include "src/base/path.h"
 #include "src/cli/cli.h"
 
 #define PATH_BYTES_MAX 8192
@@ -18,12 +19,6 @@ static const char *extension(enum galley_format format)
 {
     static const char *const ext[] = { "md", "json", "html", "txt" };
     return ext[format];
-}
-
-static bool is_dir(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 bool make_dirs(const char *path)
@@ -40,7 +35,7 @@ bool make_dirs(const char *path)
             continue;
         }
         *p = '\0';
-        if (mkdir(copy, 0777) != 0 && !is_dir(copy)) {
+        if (mkdir(copy, 0777) != 0 && !path_is_dir(copy)) {
             complain("%s: cannot create directory: %s", copy, strerror(errno));
             ok = false;
         }
@@ -127,7 +122,7 @@ static int plan_outputs(struct outfile *out, char **inputs, int n, const char *o
     if (len == 0) {
         return usage_error("convert", "--output cannot be \"\"");
     }
-    if (output[len - 1] == '/' || is_dir(output)) {
+    if (output[len - 1] == '/' || path_is_dir(output)) {
         if (!make_dirs(output)) {
             return EXIT_INTERNAL;
         }

@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "src/base/buf.h"
 #include "src/base/json.h"
 #include "src/base/map.h"
 #include "src/base/mem.h"
+#include "src/base/path.h"
 #include "src/format/gguf.h"
 #include "src/format/gguf_config.h"
 #include "src/format/hf_json.h"
@@ -24,12 +24,6 @@
 static enum galley_status no_memory(struct galley_err *err, const char *path)
 {
     return galley_err_set(err, GALLEY_ENOMEM, "%s: no memory to open the model", path);
-}
-
-static bool is_dir(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 static bool has_file(const char *dir, const char *name)
@@ -374,13 +368,13 @@ enum galley_status checkpoint_open(struct checkpoint *out, const char *path, con
     enum galley_status rc;
     *out = c;
     card_default(&c.card);
-    if (is_dir(path) && is_hugging_face(path)) {
+    if (path_is_dir(path) && is_hugging_face(path)) {
         rc = mmproj ? galley_err_set(err, GALLEY_EUSAGE,
                                      "%s is a Hugging Face directory: the projector is in it, %s "
                                      "belongs to GGUF models",
                                      path, mmproj)
                     : open_directory(&c, path, parts, err);
-    } else if (is_dir(path)) {
+    } else if (path_is_dir(path)) {
         rc = open_gguf_directory(&c, path, mmproj, parts, err);
     } else {
         rc = open_gguf(&c, path, mmproj, parts, err);

@@ -104,16 +104,11 @@ uint32_t quantize_file_type(const struct quantize_mix *m)
     return m->file_type;
 }
 
-static bool ends_with(const char *s, const char *tail)
-{
-    const size_t n = strlen(s), n_tail = strlen(tail);
-    return n >= n_tail && strcmp(s + n - n_tail, tail) == 0;
-}
-
 /* Matrices that are multiplied by, or looked up in. */
 static bool is_matrix(const struct quantize_tensor *t)
 {
-    return t->n_dim == 2 && ends_with(t->name, ".weight") && !strstr(t->name, "norm") &&
+    const char *dot = strrchr(t->name, '.');
+    return t->n_dim == 2 && dot && strcmp(dot, ".weight") == 0 && !strstr(t->name, "norm") &&
            !strstr(t->name, "position_embd");
 }
 

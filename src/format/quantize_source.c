@@ -7,9 +7,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "src/base/mem.h"
+#include "src/base/path.h"
 #include "src/format/gguf_config.h"
 #include "src/format/quantize_impl.h"
 
@@ -245,9 +245,7 @@ enum galley_status quantize_source_open(struct quantize_source *s, const char *p
                                         struct galley_err *err)
 {
     *s = (struct quantize_source){ .path = path };
-    struct stat st;
-    const bool dir = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-    const enum galley_status rc = dir ? open_directory(s, err) : open_file(s, err);
+    const enum galley_status rc = path_is_dir(path) ? open_directory(s, err) : open_file(s, err);
     if (rc) {
         quantize_source_close(s);
     }
