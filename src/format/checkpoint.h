@@ -35,7 +35,7 @@ GALLEY_MUST_USE enum galley_status checkpoint_open(struct checkpoint *out, const
 void checkpoint_close(struct checkpoint *c); /* zeroed is fine */
 
 /* GALLEY_EMODEL naming the first id at which the two vocabularies differ, with both entries: what a
- * draft model must pass. */
+ * draft model must pass.  Nothing opens a draft model yet; what will must ask this first. */
 GALLEY_MUST_USE enum galley_status checkpoint_same_vocab(const struct checkpoint *target,
                                                          const struct checkpoint *draft,
                                                          struct galley_err *err);
