@@ -18,7 +18,7 @@ struct step_buffers {
     int n_rows, n_want; /* of the batch under construction */
     int32_t *token, *pos[3], *seq, *n_keys, *slot, *want;
     const float **embd;
-    const int32_t **block_table;        /* [max_seqs] */
+    const int32_t **block_table;        /* [seqs_cap] */
     float *logits;                      /* [max_want][n_vocab] */
     struct logit_top *top;              /* [max_want] */
     struct engine_logprob *logprob;     /* [SEQ_CHUNK_MAX + 1] of one sequence's chunk */
@@ -26,6 +26,9 @@ struct step_buffers {
 };
 
 #define EOS_MAX 24
+
+/* Sequences without a place; beyond that nobody is stopped for a better one. */
+#define PAUSED_MAX 256
 
 /* Images that are encoded together, block by block. */
 #define ENCODE_IMAGES_MAX 32
@@ -50,6 +53,7 @@ struct engine {
     struct checkpoint cp;
     struct log log;
     int max_seqs, max_inbox;
+    int seqs_cap; /* max_seqs that run and those that stopped for others */
     struct request_limits limits;
     int32_t eos[EOS_MAX]; /* the configuration's, then what the tokenizer's files add */
     int n_eos;
@@ -63,7 +67,8 @@ struct engine {
     /* engine thread only */
     struct kv_pool *kv;
     struct sampler *sampler;
-    struct seq **seqs; /* [n_seqs] running and paused, best first (request_before) */
+    struct seq **seqs; /* [n_seqs] running and paused, best first (request_before); at most
+                          max_seqs are not paused */
     int n_seqs;
     int32_t *found; /* [limits.n_blocks] room for a look into the prefix cache */
     double now;     /* of this turn */

@@ -144,24 +144,50 @@ void encode_release(struct engine *e, struct seq *s)
     }
 }
 
-/* The first image waited for that no job works on, by the order of those who wait. */
-static struct encoding *next_waiting(const struct engine *e, int max_patches)
+static struct encoding *next_of(const struct seq *s, int max_patches)
 {
-    for (int i = 0; i < e->n_seqs; i++) {
-        const struct seq *s = e->seqs[i];
-        for (int k = 0; !s->ended && k < s->req->prompt.n_images; k++) {
-            struct encoding *x = s->image[k].awaited;
-            if (x && !x->in_job && (max_patches == 0 || n_patches(&x->grid) <= max_patches)) {
-                return x;
-            }
+    for (int k = 0; !s->ended && k < s->req->prompt.n_images; k++) {
+        struct encoding *x = s->image[k].awaited;
+        if (x && !x->in_job && (max_patches == 0 || n_patches(&x->grid) <= max_patches)) {
+            return x;
         }
     }
     return NULL;
 }
 
+/* The first image waited for that no job works on, by the order of those who wait: of those that
+ * run or of those that stopped. */
+static struct encoding *next_among(const struct engine *e, bool paused, int max_patches)
+{
+    struct encoding *x = NULL;
+    for (int i = 0; i < e->n_seqs && !x; i++) {
+        x = e->seqs[i]->paused == paused ? next_of(e->seqs[i], max_patches) : NULL;
+    }
+    return x;
+}
+
+static struct encoding *next_waiting(const struct engine *e, int max_patches)
+{
+    struct encoding *x = next_among(e, false, max_patches);
+    return x ? x : next_among(e, true, max_patches);
+}
+
 bool encode_waits(const struct engine *e)
 {
     return e->encode.n_parts > 0 || next_waiting(e, 0) != NULL;
+}
+
+/* A running sequence waits for what the job works on. */
+static bool job_is_wanted(const struct engine *e)
+{
+    bool wanted = false;
+    for (int i = 0; i < e->n_seqs && !wanted; i++) {
+        const struct seq *s = e->seqs[i];
+        for (int k = 0; !s->paused && k < s->req->prompt.n_images; k++) {
+            wanted = wanted || (s->image[k].awaited && s->image[k].awaited->in_job);
+        }
+    }
+    return wanted;
 }
 
 /* Everybody who waits for x fails with it. */
@@ -300,6 +326,9 @@ void encode_step(struct engine *e)
 {
     const double start = clock_seconds();
     struct encode_job *j = &e->encode;
+    if (j->n_parts > 0 && next_among(e, false, 0) && !job_is_wanted(e)) {
+        job_free(e); /* who stopped for others begins its image again */
+    }
     if (j->n_parts == 0) {
         struct galley_err err = { 0 };
         struct encoding *bad;

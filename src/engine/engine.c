@@ -57,8 +57,9 @@ enum galley_status engine_open(struct engine **out, const struct engine_config *
     e->log = cfg->log;
     e->max_seqs = cfg->max_seqs ? cfg->max_seqs : MAX_SEQS_DEFAULT;
     e->max_inbox = cfg->max_inbox ? cfg->max_inbox : MAX_INBOX_DEFAULT;
-    e->live_cap = e->max_inbox + e->max_seqs;
-    e->seqs = mem_many(struct seq *, (size_t)e->max_seqs);
+    e->seqs_cap = e->max_seqs + PAUSED_MAX;
+    e->live_cap = e->max_inbox + e->seqs_cap;
+    e->seqs = mem_many(struct seq *, (size_t)e->seqs_cap);
     e->live = mem_many(struct request *, (size_t)e->live_cap);
     if (!e->seqs || !e->live) {
         rc = galley_err_set(err, GALLEY_ENOMEM, "no memory for %d sequences", e->max_seqs);

@@ -131,14 +131,15 @@ struct engine_request {
     struct sample_params sampling;
     const char *const *stop; /* [n_stop] strings that end the text */
     int n_stop;
-    bool ignore_eos;         /* benchmarks: goes on to max_new_tokens, loops or not */
-    bool allow_loops;        /* a text that repeats itself is no reason to end it (guard.h) */
-    bool logprobs;           /* engine_chunk.logprobs */
-    int n_top_logprobs;      /* 0..20 */
-    int max_new_tokens;      /* 0: the model's default */
-    int priority;            /* -100..100, higher first; waiting raises it by 1 per second, at most
-                                to 100, so that nothing waits for ever */
-    double deadline_seconds; /* from submission; 0: none */
+    bool ignore_eos;           /* benchmarks: goes on to max_new_tokens, loops or not */
+    bool allow_loops;          /* a text that repeats itself is no reason to end it (guard.h) */
+    bool logprobs;             /* engine_chunk.logprobs */
+    int n_top_logprobs;        /* 0..20 */
+    int max_new_tokens;        /* 0: the model's default */
+    int priority;              /* -100..100, higher first, also before what runs with a lower one;
+                                  every second raises it by 1, at most to 100, so that nothing
+                                  waits for ever (docs/engine.md) */
+    double deadline_seconds;   /* from submission; 0: none */
     engine_chunk_fn *on_chunk; /* NULL: only the end */
     engine_end_fn *on_end;
     void *user;

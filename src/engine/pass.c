@@ -33,7 +33,7 @@ enum galley_status pass_init(struct engine *e, const struct plan *p, struct gall
         ok = ok && *arrays[i];
     }
     b->embd = mem_array(rows, sizeof(*b->embd));
-    b->block_table = mem_array((size_t)e->max_seqs, sizeof(*b->block_table));
+    b->block_table = mem_array((size_t)e->seqs_cap, sizeof(*b->block_table));
     b->top = mem_array((size_t)b->max_want, sizeof(*b->top));
     b->logprob = mem_array(SEQ_CHUNK_MAX + 1, sizeof(*b->logprob));
     b->top_logprob = mem_array((SEQ_CHUNK_MAX + 1) * TOP_LOGPROBS_MAX, sizeof(*b->top_logprob));

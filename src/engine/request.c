@@ -177,3 +177,8 @@ bool request_before(const struct request *a, const struct request *b, double now
     const double pa = effective(a, now), pb = effective(b, now);
     return pa != pb ? pa > pb : a->id < b->id;
 }
+
+bool request_displaces(const struct request *a, const struct request *b, double now)
+{
+    return a->priority > b->priority && request_before(a, b, now);
+}

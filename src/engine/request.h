@@ -48,6 +48,11 @@ void request_free(struct request *q); /* NULL is fine */
 
 /* Whether a goes before b: by priority with what waiting has added, then by age.  A total order. */
 bool request_before(const struct request *a, const struct request *b, double now);
+/* Whether waiting a may take running b's place or blocks: it came with the better priority, and
+ * waiting has not put b before it.  So equals never do, no two requests take from each other in
+ * turn, and b is safe from those who come when it is as many seconds old as their priority is
+ * better. */
+bool request_displaces(const struct request *a, const struct request *b, double now);
 
 #define PRIORITY_MAX     100
 #define TOP_LOGPROBS_MAX 20

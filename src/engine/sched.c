@@ -3,7 +3,8 @@
  * One total order rules (request_before): the best waiting request gets the next place and nobody
  * overtakes it; when blocks are short, cached prefixes go first, then the last in the order loses
  * its blocks and computes them again later.  So the first in the order always gets on, and no
- * request takes more than the pool has (request.c refused it).
+ * request takes more than the pool has (request.c refused it).  Who waits with a better priority
+ * does not wait for an end: it stops the last of those it displaces (request_displaces).
  *
  * A sequence takes the blocks of its whole prompt when it is seated, and one more at a time as it
  * writes. */
@@ -184,7 +185,15 @@ static struct seq *victim_of(const struct engine *e, const struct seq *s)
     return NULL;
 }
 
-bool sched_grow(struct engine *e, struct seq *s, int n_tokens, bool preempt)
+static void preempt(struct engine *e, struct seq *victim, const struct seq *s)
+{
+    log_line(&e->log, LOG_DEBUG, "sched.preempt", "request=%llu tokens=%d for=%llu",
+             (unsigned long long)victim->req->id, victim->kv.n_tokens,
+             (unsigned long long)s->req->id);
+    sched_pause(e, victim);
+}
+
+bool sched_grow(struct engine *e, struct seq *s, int n_tokens, bool may_preempt)
 {
     while (!kv_seq_resize(e->kv, &s->kv, n_tokens)) {
         const int missing = blocks_for(n_tokens) - s->kv.n_blocks - kv_pool_n_free(e->kv);
@@ -194,14 +203,11 @@ bool sched_grow(struct engine *e, struct seq *s, int n_tokens, bool preempt)
         if (e->prefix && prefix_evict(e->prefix, missing) > 0) {
             continue;
         }
-        struct seq *victim = preempt ? victim_of(e, s) : NULL;
+        struct seq *victim = may_preempt ? victim_of(e, s) : NULL;
         if (!victim) {
             return false;
         }
-        log_line(&e->log, LOG_DEBUG, "sched.preempt", "request=%llu tokens=%d for=%llu",
-                 (unsigned long long)victim->req->id, victim->kv.n_tokens,
-                 (unsigned long long)s->req->id);
-        sched_pause(e, victim);
+        preempt(e, victim, s);
     }
     return true;
 }
@@ -215,20 +221,69 @@ static int n_seated(const struct engine *e)
     return n;
 }
 
-static bool has_room(const struct engine *e, int n_blocks)
+/* Blocks that come free or can be evicted when s stops: nobody else holds them. */
+static int n_own_blocks(const struct engine *e, const struct seq *s)
 {
-    const int missing = n_blocks - kv_pool_n_free(e->kv);
-    return missing <= 0 || (e->prefix && missing <= prefix_n_evictable(e->prefix));
+    int n = 0;
+    for (int i = 0; i < s->kv.n_blocks; i++) {
+        const int32_t b = s->kv.blocks[i];
+        n += kv_block_refs(e->kv, b) == 1 + (e->prefix && prefix_holds(e->prefix, b));
+    }
+    return n;
 }
 
-/* Gives a paused sequence its blocks; false: they are not to be had yet.  Beside others a block
- * more for each is left, so that the next one that grows does not throw somebody out at once. */
+static bool can_displace(const struct engine *e, const struct request *q, const struct seq *s)
+{
+    return !s->paused && !s->ended && request_displaces(q, s->req, e->now);
+}
+
+/* A place is free, or somebody sits in it whom q displaces. */
+static bool has_place(const struct engine *e, const struct request *q)
+{
+    bool found = n_seated(e) < e->max_seqs;
+    for (int i = 0; i < e->n_seqs && !found; i++) {
+        found = can_displace(e, q, e->seqs[i]);
+    }
+    return found;
+}
+
+/* A place and n_blocks for s, beside a block more for each of the others, so that the next one that
+ * grows does not throw somebody out at once.  Stops those that s displaces, the last in the order
+ * first, when that helps; false, with nobody stopped, when it does not. */
+static bool make_room(struct engine *e, struct seq *s, int n_blocks)
+{
+    int others = n_seated(e);
+    int n_free = kv_pool_n_free(e->kv), at = e->n_seqs;
+    if (others > 0 && e->prefix && n_free < n_blocks + others) {
+        n_free += prefix_n_evictable(e->prefix);
+    }
+    while (others == e->max_seqs || (others > 0 && n_free < n_blocks + others)) {
+        do {
+            if (--at < 0) {
+                return false;
+            }
+        } while (!can_displace(e, s->req, e->seqs[at]));
+        n_free += n_own_blocks(e, e->seqs[at]);
+        others--;
+    }
+    for (int i = e->n_seqs - 1; i >= at; i--) {
+        if (can_displace(e, s->req, e->seqs[i])) {
+            preempt(e, e->seqs[i], s);
+        }
+    }
+    return true;
+}
+
+/* Gives a paused sequence a place and its blocks; false: they are not to be had yet. */
 static bool seat(struct engine *e, struct seq *s)
 {
-    const int others = n_seated(e), length = seq_length(s);
+    if (!has_place(e, s->req)) {
+        return false;
+    }
+    const int length = seq_length(s);
     const int gained = take_shared(e, s);
     const int need = blocks_for(length + 1) - s->kv.n_blocks;
-    if ((others > 0 && !has_room(e, need + others)) || !sched_grow(e, s, length, false)) {
+    if (!make_room(e, s, need) || !sched_grow(e, s, length, false)) {
         kv_seq_clear(e->kv, &s->kv);
         s->n_kv = 0;
         s->n_known = 0;
@@ -273,16 +328,13 @@ static struct seq *best_paused(const struct engine *e)
     return NULL;
 }
 
-/* The best waiting request gets a place when there is one and nobody with a place but no blocks
- * goes before it. */
-static bool give_place(struct engine *e)
+/* Takes in the best waiting request when there is a place for it and nobody who stopped goes
+ * before it. */
+static bool take_in(struct engine *e)
 {
-    if (e->n_seqs == e->max_seqs) {
-        return false;
-    }
-    struct request *q = inbox_best(e);
+    struct request *q = e->n_seqs < e->seqs_cap ? inbox_best(e) : NULL;
     const struct seq *p = best_paused(e);
-    if (!q || (p && !request_before(q, p->req, e->now))) {
+    if (!q || (p && !request_before(q, p->req, e->now)) || !has_place(e, q)) {
         return false;
     }
     inbox_remove(e, q);
@@ -306,7 +358,7 @@ void sched_admit(struct engine *e)
 {
     sort_seqs(e);
     for (;;) {
-        const bool changed = give_place(e);
+        const bool changed = take_in(e);
         struct seq *s = best_paused(e);
         if (!s) {
             if (!changed) {

@@ -247,6 +247,11 @@ int prefix_n_blocks(const struct prefix_cache *c)
     return c->n_known;
 }
 
+bool prefix_holds(const struct prefix_cache *c, int32_t block)
+{
+    return c->entry[block].known;
+}
+
 int prefix_n_evictable(const struct prefix_cache *c)
 {
     int n = 0;

@@ -48,6 +48,7 @@ void prefix_add(struct prefix_cache *c, const struct prefix_key *keys, int i, in
 /* Gives up to n blocks back that only the cache holds; returns how many it could. */
 int prefix_evict(struct prefix_cache *c, int n);
 int prefix_n_blocks(const struct prefix_cache *c); /* held now */
+bool prefix_holds(const struct prefix_cache *c, int32_t block);
 /* How many prefix_evict could give back: held by nobody else, and so is all that hangs on them.
  * Walks the whole cache. */
 int prefix_n_evictable(const struct prefix_cache *c);

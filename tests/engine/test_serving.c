@@ -88,7 +88,7 @@ static void decoding_goes_on_beside_an_image(void)
 
 static void priorities_go_first(void)
 {
-    static const int priority[] = { 0, -10, 0, 50, 50 };
+    static const int priority[] = { PRIORITY_MAX, -10, 0, 50, 50 };
     static const int order[] = { 0, 4, 3, 1, 2 };
     struct engine *e = open_with((struct engine_config){ .max_seqs = 1 });
     struct inbox b;
@@ -111,6 +111,159 @@ static void priorities_go_first(void)
     inbox_deinit(&b);
 }
 
+/* Prompts of ids, without a frame: n rows exactly. */
+static void ask_ids(struct ask *a, const int32_t *ids, int n, int n_new, struct slot *slot)
+{
+    ask_text(a, NULL, n_new, slot);
+    a->parts[0].tokens = ids;
+    a->parts[0].n_tokens = n;
+    a->message.n_parts = 1;
+    a->r.raw = true;
+}
+
+static void fill_ids(int32_t *ids, int n, int salt)
+{
+    for (int k = 0; k < n; k++) {
+        ids[k] = 300 + (k * 31 + salt * 97) % 1500;
+    }
+}
+
+/* Submits requests when another has written so many tokens, on the engine's thread: no matter how
+ * busy the machine is, it then runs. */
+struct then {
+    struct engine *e;
+    int at, n;
+    struct ask *ask[3];
+    int seen; /* tokens of the slot behind, at the last chunk */
+};
+
+static void submit_then(struct slot *s, const struct engine_chunk *c)
+{
+    (void)c;
+    struct then *t = s->watch_arg;
+    t->seen = s[1].n_tokens;
+    for (int i = 0; i < t->n && s->n_tokens >= t->at; i++) {
+        submit_request(t->e, &t->ask[i]->r);
+    }
+    t->n = s->n_tokens >= t->at ? 0 : t->n;
+}
+
+static void watch_slot(struct slot *s, struct then *t)
+{
+    s->watch = submit_then;
+    s->watch_arg = t;
+}
+
+/* With all places taken, who comes with a better priority takes one, and who comes with the same
+ * does not; who was stopped writes the same text in the end. */
+static void a_better_request_takes_a_place(void)
+{
+    enum { N = 7 };
+    static const int priority[N] = { 0, 0, 10, 20, 20, 15, 0 };
+    static const int n_new[N] = { 60, 60, 40, 4, 4, 4, 4 };
+    static const int order[N] = { 0, 5, 4, 1, 2, 3, 6 };
+    static const int preempted[N] = { 0, 1, 1, 0, 0, 0, 0 };
+    struct engine *e = open_with((struct engine_config){ .max_seqs = 1 });
+    struct inbox b;
+    inbox_init(&b);
+    struct ask ask[N];
+    for (int i = 0; i < N; i++) {
+        ask_text(&ask[i], "x", n_new[i], &b.slot[i]);
+        ask[i].r.priority = priority[i];
+    }
+    struct then one = { e, 5, 2, { &ask[6], &ask[2] }, 0 };
+    struct then two = { e, 5, 3, { &ask[3], &ask[4], &ask[5] }, 0 };
+    watch_slot(&b.slot[1], &one);
+    watch_slot(&b.slot[2], &two);
+    submit_request(e, &ask[0].r);
+    wait_for(&b, 1);
+    submit_request(e, &ask[1].r);
+    wait_for(&b, N);
+    for (int i = 0; i < N; i++) {
+        T_EQ(b.slot[i].order, order[i]);
+        T_EQ(b.slot[i].r.n_preempted, preempted[i]);
+        T_EQ(b.slot[i].r.finish, FINISH_LENGTH);
+    }
+    T_STR(b.slot[1].text, b.slot[0].text);
+    T_STR(b.slot[1].shown.data, b.slot[0].text);
+    T_OK(strncmp(b.slot[2].text, b.slot[0].text, strlen(b.slot[2].text)) == 0);
+    expect_idle(e);
+    engine_close(e);
+    inbox_deinit(&b);
+}
+
+enum { N_FOUR = 4 };
+struct four {
+    struct inbox b;
+    struct ask ask[N_FOUR];
+    int32_t ids[N_FOUR][480];
+};
+
+/* Three requests of 140 tokens in a pool of 20 blocks: five each, six when they have written
+ * theirs. The fourth comes when the third writes. */
+static struct engine *open_four(struct four *f, const int *priority, const int *n_new, int n_last)
+{
+    struct engine *e = open_with((struct engine_config){ .kv_bytes = 20u * 196608 });
+    inbox_init(&f->b);
+    for (int i = 0; i < N_FOUR; i++) {
+        const int n = i < 3 ? 140 : n_last;
+        fill_ids(f->ids[i], n, i);
+        ask_ids(&f->ask[i], f->ids[i], n, n_new[i], &f->b.slot[i]);
+        f->ask[i].r.priority = priority[i];
+    }
+    return e;
+}
+
+static void close_four(struct four *f, struct engine *e)
+{
+    expect_idle(e);
+    engine_close(e);
+    inbox_deinit(&f->b);
+}
+
+/* With places left but no blocks, the last that it displaces is stopped, and no more than that. */
+static void a_better_request_takes_blocks(void)
+{
+    static struct four f;
+    struct engine *e =
+        open_four(&f, (const int[]){ 0, 0, 0, 10 }, (const int[]){ 50, 50, 50, 10 }, 140);
+    struct then then = { e, 1, 1, { &f.ask[3] }, 0 };
+    watch_slot(&f.b.slot[2], &then);
+    for (int i = 0; i < 3; i++) {
+        submit_request(e, &f.ask[i].r);
+    }
+    wait_for(&f.b, N_FOUR);
+    T_EQ(f.b.slot[3].order, 0);
+    T_EQ(f.b.slot[2].order, 3);
+    for (int i = 0; i < N_FOUR; i++) {
+        T_EQ(f.b.slot[i].r.n_preempted, i == 2);
+    }
+    close_four(&f, e);
+}
+
+/* The fourth needs 15 blocks: while the first, which it does not displace, holds five, stopping the
+ * others would not help, so they go on; then both must go. */
+static void nobody_is_stopped_in_vain(void)
+{
+    static struct four f;
+    struct engine *e =
+        open_four(&f, (const int[]){ 10, 0, 0, 5 }, (const int[]){ 40, 80, 80, 4 }, 480);
+    struct then first = { e, 0, 0, { NULL }, 0 }, third = { e, 1, 1, { &f.ask[3] }, 0 };
+    watch_slot(&f.b.slot[0], &first);
+    watch_slot(&f.b.slot[2], &third);
+    for (int i = 0; i < 3; i++) {
+        submit_request(e, &f.ask[i].r);
+    }
+    wait_for(&f.b, N_FOUR);
+    T_OK(first.seen >= 30); /* when the first ended the second had as good as kept up */
+    static const int order[] = { 0, 2, 3, 1 };
+    for (int i = 0; i < N_FOUR; i++) {
+        T_EQ(f.b.slot[i].order, order[i]);
+        T_EQ(f.b.slot[i].r.n_preempted, i == 1 || i == 2);
+    }
+    close_four(&f, e);
+}
+
 /* The first that waits needs more blocks than are left; the second would fit, but does not
  * overtake. */
 static void nobody_overtakes_the_first_that_waits(void)
@@ -122,15 +275,9 @@ static void nobody_overtakes_the_first_that_waits(void)
     struct inbox b;
     inbox_init(&b);
     for (int i = 0; i < 3; i++) {
-        for (int k = 0; k < N; k++) {
-            ids[i][k] = 300 + (k * 31 + i * 97) % 1500;
-        }
+        fill_ids(ids[i], N, i);
         struct ask a;
-        ask_text(&a, NULL, n_new[i], &b.slot[i]);
-        a.parts[0].tokens = ids[i];
-        a.parts[0].n_tokens = n_prompt[i];
-        a.message.n_parts = 1;
-        a.r.raw = true;
+        ask_ids(&a, ids[i], n_prompt[i], n_new[i], &b.slot[i]);
         submit_request(e, &a.r);
         wait_for_tokens(&b.slot[0], 1);
     }
@@ -155,6 +302,32 @@ static void waiting_raises_a_priority(void)
     T_OK(request_before(&low, &high, 125));
     T_OK(!request_before(&high, &low, 125));
     T_OK(!request_before(&low, &low, 125));
+}
+
+/* Of two requests only the one with the better priority ever displaces the other, whenever they
+ * came and however long they wait; the better one not for ever. */
+static void displacing_goes_one_way(void)
+{
+    for (int pa = -100; pa <= 100; pa += 25) {
+        for (int pb = -100; pb <= 100; pb += 25) {
+            for (int lag = -120; lag <= 120; lag += 30) {
+                const struct request a = { .id = lag < 0 ? 2 : 1, .priority = pa };
+                const struct request b = { .id = lag < 0 ? 1 : 2,
+                                           .priority = pb,
+                                           .submitted = lag };
+                for (int t = 120; t < 600; t += 20) {
+                    T_OK(!request_displaces(&a, &b, t) || (pa > pb && request_before(&a, &b, t)));
+                    T_OK(!request_displaces(&a, &b, t) || !request_displaces(&b, &a, t + 60));
+                    T_OK(!request_displaces(&a, &a, t));
+                }
+            }
+        }
+    }
+    const struct request old = { .id = 1, .priority = 0, .submitted = 0 };
+    struct request fresh = { .id = 2, .priority = 30, .submitted = 29 };
+    T_OK(request_displaces(&fresh, &old, 29));
+    fresh.submitted = 31;
+    T_OK(!request_displaces(&fresh, &old, 31));
 }
 
 static void deadlines_end_waiting_and_running(void)
@@ -364,11 +537,7 @@ static void the_next_turn_finds_the_last(void)
     inbox_init(&b);
     for (int i = 0; i < 2; i++) {
         struct ask a;
-        ask_text(&a, NULL, N_ANSWER, &b.slot[i]);
-        a.parts[0].tokens = ids;
-        a.parts[0].n_tokens = i == 0 ? N_FIRST : N_FIRST + N_ANSWER + N_MORE;
-        a.message.n_parts = 1;
-        a.r.raw = true;
+        ask_ids(&a, ids, i == 0 ? N_FIRST : N_FIRST + N_ANSWER + N_MORE, N_ANSWER, &b.slot[i]);
         submit_request(e, &a.r);
         wait_for(&b, i + 1);
         if (i == 0) {
@@ -507,8 +676,12 @@ static const struct t_case cases[] = {
     { "decoding_goes_on_beside_a_long_prompt", decoding_goes_on_beside_a_long_prompt },
     { "decoding_goes_on_beside_an_image", decoding_goes_on_beside_an_image },
     { "priorities_go_first", priorities_go_first },
+    { "a_better_request_takes_a_place", a_better_request_takes_a_place },
+    { "a_better_request_takes_blocks", a_better_request_takes_blocks },
+    { "nobody_is_stopped_in_vain", nobody_is_stopped_in_vain },
     { "nobody_overtakes_the_first_that_waits", nobody_overtakes_the_first_that_waits },
     { "waiting_raises_a_priority", waiting_raises_a_priority },
+    { "displacing_goes_one_way", displacing_goes_one_way },
     { "deadlines_end_waiting_and_running", deadlines_end_waiting_and_running },
     { "cancels_take_effect_in_every_phase", cancels_take_effect_in_every_phase },
     { "everybody_ends_once", everybody_ends_once },
