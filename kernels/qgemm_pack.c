@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernels/qgemm.h"
+#include "src/base/compiler.h"
 
 /* What happens to a word on the way: nothing, the sign bit of each byte flipped (Q8_0), or the 32
  * fifth bits regrouped so that bit g of byte i belongs to element 4 g + i, as the words of codes
@@ -60,37 +61,94 @@ size_t qgemm_group_bytes(enum dtype t, int n_in)
            (rest ? qgemm_unit_bytes(t, rest) : 0);
 }
 
-static uint32_t word_change(uint32_t w, enum word_op op)
+/* Four words of four columns, as vectors that every compiler's target can hold. */
+typedef uint32_t word4 __attribute__((vector_size(16)));
+
+/* Bit 2 i to bit i, bit 2 i + 1 to bit 16 + i (Warren, Hacker's Delight, 7-2). */
+static GALLEY_INLINE word4 unshuffle(word4 x)
 {
-    if (op == WORD_FLIP) {
-        return w ^ 0x80808080u;
-    }
-    if (op == WORD_FIFTH) {
-        uint32_t v = 0;
-        for (int e = 0; e < 32; e++) {
-            v |= (w >> e & 1u) << (8 * (e % 4) + e / 4);
-        }
-        return v;
-    }
-    return w;
+    word4 t = (x ^ x >> 1) & 0x22222222u;
+    x ^= t ^ t << 1;
+    t = (x ^ x >> 2) & 0x0c0c0c0cu;
+    x ^= t ^ t << 2;
+    t = (x ^ x >> 4) & 0x00f000f0u;
+    x ^= t ^ t << 4;
+    t = (x ^ x >> 8) & 0x0000ff00u;
+    return x ^ t ^ t << 8;
 }
 
-/* Field f of one block into column j; to is the block's first item. */
-static void pack_field(char *to, const char *block, const struct field *f, int j)
+static GALLEY_INLINE word4 word_change(word4 w, enum word_op op)
 {
-    to += (size_t)j * (size_t)f->size;
-    block += f->at;
-    if (f->size == 4) {
-        for (int i = 0; i < f->n; i++) {
-            uint32_t w;
-            memcpy(&w, block + 4 * i, 4);
-            if (f->op != WORD_AS_IS) {
-                w = word_change(w, f->op);
-            }
-            memcpy(to + (size_t)i * 4 * QGEMM_NR, &w, 4);
+    return op == WORD_FLIP ? w ^ 0x80808080u : op == WORD_FIFTH ? unshuffle(unshuffle(w)) : w;
+}
+
+/* Words i .. i + 3 of four columns' blocks, `stride` apart, to rows i .. of the unit's field. */
+static GALLEY_INLINE void turn_words(char *to, const char *from, size_t stride, enum word_op op)
+{
+    word4 a[4];
+    GALLEY_UNROLL
+    for (int j = 0; j < 4; j++) {
+        memcpy(&a[j], from + (size_t)j * stride, sizeof(a[j]));
+        a[j] = word_change(a[j], op);
+    }
+    const word4 lo0 = __builtin_shufflevector(a[0], a[1], 0, 4, 1, 5);
+    const word4 hi0 = __builtin_shufflevector(a[0], a[1], 2, 6, 3, 7);
+    const word4 lo1 = __builtin_shufflevector(a[2], a[3], 0, 4, 1, 5);
+    const word4 hi1 = __builtin_shufflevector(a[2], a[3], 2, 6, 3, 7);
+    const word4 out[4] = { __builtin_shufflevector(lo0, lo1, 0, 1, 4, 5),
+                           __builtin_shufflevector(lo0, lo1, 2, 3, 6, 7),
+                           __builtin_shufflevector(hi0, hi1, 0, 1, 4, 5),
+                           __builtin_shufflevector(hi0, hi1, 2, 3, 6, 7) };
+    GALLEY_UNROLL
+    for (int i = 0; i < 4; i++) {
+        memcpy(to + (size_t)i * 4 * QGEMM_NR, &out[i], sizeof(out[i]));
+    }
+}
+
+static void one_word(char *to, const char *from, enum word_op op)
+{
+    uint32_t w;
+    memcpy(&w, from, 4);
+    const word4 v = word_change((word4){ w }, op);
+    memcpy(to, &v, 4);
+}
+
+/* The words of field f of one block of each of n columns, whose blocks are `stride` apart. */
+static GALLEY_INLINE void pack_words(char *to, const char *from, size_t stride, int n,
+                                     const struct field *f, enum word_op op)
+{
+    const int n4 = f->n / 4 * 4, columns4 = n / 4 * 4;
+    for (int j = 0; j < columns4; j += 4) {
+        for (int i = 0; i < n4; i += 4) {
+            turn_words(to + (size_t)i * 4 * QGEMM_NR + 4 * j,
+                       from + (size_t)j * stride + 4 * (size_t)i, stride, op);
+        }
+    }
+    for (int j = 0; j < n; j++) {
+        for (int i = j < columns4 ? n4 : 0; i < f->n; i++) {
+            one_word(to + (size_t)i * 4 * QGEMM_NR + 4 * j,
+                     from + (size_t)j * stride + 4 * (size_t)i, op);
+        }
+    }
+}
+
+/* Field f of one block of each of n columns; to is the block's first item. */
+static void pack_field(char *to, const char *from, size_t stride, int n, const struct field *f)
+{
+    if (f->size == 4 && f->op == WORD_AS_IS) {
+        pack_words(to, from, stride, n, f, WORD_AS_IS);
+    } else if (f->size == 4 && f->op == WORD_FLIP) {
+        pack_words(to, from, stride, n, f, WORD_FLIP);
+    } else if (f->size == 4) {
+        pack_words(to, from, stride, n, f, WORD_FIFTH);
+    } else if (f->size == 2) {
+        for (int j = 0; j < n; j++) {
+            memcpy(to + 2 * (size_t)j, from + (size_t)j * stride, 2);
         }
     } else {
-        memcpy(to, block, (size_t)f->size);
+        for (int j = 0; j < n; j++) {
+            to[j] = from[(size_t)j * stride];
+        }
     }
 }
 
@@ -108,14 +166,12 @@ void qgemm_pack(void *dst, const void *src, enum dtype t, int n_out, int n_in, i
     }
     for (int b0 = 0; b0 < n_blocks; b0 += each) {
         const int n = n_blocks - b0 < each ? n_blocks - b0 : each;
-        for (int j = 0; j < columns; j++) {
-            const char *block = row0 + (size_t)j * row_bytes + (size_t)b0 * block_bytes;
-            char *to = unit;
-            for (int f = 0; f < FIELDS_MAX && fields[f].size; f++) {
-                const size_t bytes = (size_t)fields[f].size * (size_t)fields[f].n * QGEMM_NR;
-                for (int b = 0; b < n; b++, to += bytes) {
-                    pack_field(to, block + (size_t)b * block_bytes, &fields[f], j);
-                }
+        char *to = unit;
+        for (int f = 0; f < FIELDS_MAX && fields[f].size; f++) {
+            const char *from = row0 + (size_t)b0 * block_bytes + (size_t)fields[f].at;
+            for (int b = 0; b < n; b++, from += block_bytes) {
+                pack_field(to, from, row_bytes, columns, &fields[f]);
+                to += (size_t)fields[f].size * (size_t)fields[f].n * QGEMM_NR;
             }
         }
         unit += qgemm_unit_bytes(t, n);
