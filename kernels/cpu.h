@@ -17,6 +17,7 @@
 #include "kernels/rope.h"
 #include "kernels/top1.h"
 #include "kernels/widen.h"
+#include "src/base/arena.h"
 #include "src/base/pool.h"
 
 enum cpu_isa { CPU_REF, CPU_AVX2, CPU_AVX512, CPU_ISA_COUNT };
@@ -99,8 +100,9 @@ struct cpu_device {
     struct pool *pool;
     struct cpu_scratch *scratch; /* [threads] */
     struct cpu_qact qact[QACT_KIND_COUNT];
-    bool exact;   /* of linears to come */
-    float *spans; /* [CPU_SPAN_FLOATS] */
+    struct arena weights; /* packed */
+    bool exact;           /* of linears to come */
+    float *spans;         /* [CPU_SPAN_FLOATS] */
 };
 
 static inline struct cpu_device *cpu_of(struct device *d)

@@ -109,7 +109,7 @@ static enum galley_status part_pack(struct cpu_device *c, struct linear *l, int 
     struct linear_packed *p = &l->parts[i];
     const size_t bytes = (size_t)p->n_groups * p->group_bytes;
     const size_t n_out = (size_t)p->n_out;
-    p->w = mem_huge(bytes);
+    p->w = arena_alloc(&c->weights, bytes);
     p->bias = part->bias ? mem_array(n_out, sizeof(float)) : NULL;
     if (!p->w || (part->bias && !p->bias)) {
         return galley_err_set(err, GALLEY_ENOMEM, "no memory to pack a weight of %d x %d", p->n_out,
@@ -155,10 +155,9 @@ enum galley_status cpu_linear_new(struct device *d, struct linear **out,
 
 void cpu_linear_free(struct device *d, struct linear *l)
 {
-    (void)d;
     if (l) {
         for (int i = 0; i < l->n_parts; i++) {
-            mem_free(l->parts[i].w);
+            arena_free(&cpu_of(d)->weights, l->parts[i].w);
             mem_free(l->parts[i].bias);
         }
         mem_free(l);
