@@ -6,10 +6,11 @@
  * With --logprobs there is a line per token: its id and log-probability, the N likeliest tokens
  * with theirs, and the text that it decided. */
 #include <galley/galley.h>
-#include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "ask.h"
 
 #define STOPS_MAX 16
 
@@ -17,10 +18,8 @@ struct completion {
     struct galley_generation ask;
     const char *model, *prompt;
     const char *stop[STOPS_MAX];
-    /* written by the engine's thread */
-    pthread_mutex_t lock;
-    pthread_cond_t ended;
-    bool done, failed;
+    bool failed; /* written by the engine's thread before it posts `ended` */
+    sem_t ended;
 };
 
 static void print_token(const struct galley_token *t, int n_top, const struct galley_chunk *c)
@@ -58,19 +57,8 @@ static void on_end(void *user, const struct galley_generated *g)
                 g->n_output, g->n_prompt, galley_finish_name(g->finish), g->mean_logprob,
                 g->total_seconds);
     }
-    pthread_mutex_lock(&c->lock);
     c->failed = g->finish == GALLEY_FINISH_FAILED;
-    c->done = true;
-    pthread_cond_signal(&c->ended);
-    pthread_mutex_unlock(&c->lock);
-}
-
-/* False: not a number from 0 to max. */
-static bool parse_number(double *out, const char *text, double max)
-{
-    char *end;
-    *out = strtod(text, &end);
-    return end != text && *end == '\0' && *out >= 0 && *out <= max;
+    sem_post(&c->ended);
 }
 
 static bool take_option(struct completion *c, const char *name, const char *value)
@@ -80,21 +68,12 @@ static bool take_option(struct completion *c, const char *name, const char *valu
         c->stop[c->ask.n_stop++] = value;
         return true;
     }
-    if (strcmp(name, "--temperature") == 0 && parse_number(&number, value, 10)) {
-        c->ask.temperature = number;
-        return true;
-    }
-    if (strcmp(name, "--seed") == 0 && parse_number(&number, value, 1e15)) {
-        c->ask.seed = (uint64_t)number;
-        return true;
-    }
-    if (strcmp(name, "--max-tokens") == 0 && parse_number(&number, value, 1e6)) {
-        c->ask.max_new_tokens = (int)number;
-        return true;
-    }
     if (strcmp(name, "--logprobs") == 0 && parse_number(&number, value, 20)) {
         c->ask.logprobs = true;
         c->ask.n_top_logprobs = (int)number;
+        return true;
+    }
+    if (take_ask_option(&c->ask, name, value)) {
         return true;
     }
     fprintf(stderr, "%s %s: no such option or value\n", name, value);
@@ -116,35 +95,22 @@ static bool parse_options(struct completion *c, int argc, char **argv)
     return true;
 }
 
-/* Submits and waits for the end; true when it did not fail. */
+/* True when the prompt was continued. */
 static bool complete(struct completion *c, struct galley_engine *engine)
 {
     const struct galley_part part = { .text = c->prompt };
     const struct galley_message message = { .role = GALLEY_USER, .parts = &part, .n_parts = 1 };
-    uint64_t id;
-    struct galley_err err = { 0 };
     c->ask.messages = &message;
     c->ask.n_messages = 1;
-    c->ask.raw = true;
-    if (galley_submit(engine, &c->ask, &id, &err) != GALLEY_OK) {
-        fprintf(stderr, "%s\n", err.msg);
-        return false;
-    }
-    pthread_mutex_lock(&c->lock);
-    while (!c->done) {
-        pthread_cond_wait(&c->ended, &c->lock);
-    }
-    pthread_mutex_unlock(&c->lock);
-    return !c->failed;
+    return ask_and_wait(engine, &c->ask, &c->ended) && !c->failed;
 }
 
 int main(int argc, char **argv)
 {
-    struct completion c = { .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER };
+    struct completion c = { .ask = { .raw = true, .on_chunk = on_chunk, .on_end = on_end } };
     c.ask.stop = c.stop;
     c.ask.user = &c;
-    c.ask.on_chunk = on_chunk;
-    c.ask.on_end = on_end;
+    sem_init(&c.ended, 0, 0);
     if (!parse_options(&c, argc, argv)) {
         fprintf(stderr,
                 "usage: %s MODEL PROMPT [--stop TEXT]... [--logprobs N] [--max-tokens N]\n"
@@ -152,14 +118,8 @@ int main(int argc, char **argv)
                 argv[0]);
         return 2;
     }
-    const struct galley_engine_config config = { .model_path = c.model };
-    struct galley_engine *engine = NULL;
-    struct galley_err err = { 0 };
-    if (galley_engine_open(&engine, &config, &err) != GALLEY_OK) {
-        fprintf(stderr, "%s\n", err.msg);
-        return 1;
-    }
-    const bool ok = complete(&c, engine);
+    struct galley_engine *engine = open_model(c.model);
+    const bool ok = engine && complete(&c, engine);
     galley_engine_close(engine);
     return ok ? 0 : 1;
 }

@@ -7,11 +7,13 @@
  * a temperature the answer is the likeliest, the same every time. */
 #include <errno.h>
 #include <galley/galley.h>
-#include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "ask.h"
 
 #define MESSAGES_MAX 256 /* the engine's own limit is 1024 */
 #define PICTURE_MAX  (64u << 20)
@@ -22,11 +24,8 @@ struct chat {
     struct galley_part parts[MESSAGES_MAX][2]; /* the text, and in the first question the image */
     struct galley_part picture;
     const char *model, *prompt, *system, *image;
-    /* the answer, written by the engine's thread */
-    pthread_mutex_t lock;
-    pthread_cond_t ended;
-    bool done;
-    char *answer; /* NULL: it failed */
+    char *answer; /* NULL: it failed; written by the engine's thread before it posts `ended` */
+    sem_t ended;
 };
 
 /* ---- an answer, on the engine's thread ---- */
@@ -48,11 +47,8 @@ static void on_end(void *user, const struct galley_generated *g)
         fprintf(stderr, "\n(ended by %s after %d tokens)", galley_finish_name(g->finish),
                 g->n_output);
     }
-    pthread_mutex_lock(&chat->lock);
     chat->answer = failed ? NULL : strndup(g->text, g->n_text);
-    chat->done = true;
-    pthread_cond_signal(&chat->ended);
-    pthread_mutex_unlock(&chat->lock);
+    sem_post(&chat->ended);
 }
 
 /* ---- the conversation ---- */
@@ -74,19 +70,10 @@ static void add_message(struct chat *chat, enum galley_role role, char *text)
 /* Asks, waits for the answer and keeps both; true when there was one. */
 static bool ask(struct chat *chat, struct galley_engine *engine, const char *question)
 {
-    uint64_t id;
-    struct galley_err err = { 0 };
     add_message(chat, GALLEY_USER, strdup(question));
-    chat->done = false;
-    if (galley_submit(engine, &chat->ask, &id, &err) != GALLEY_OK) {
-        fprintf(stderr, "%s\n", err.msg);
+    if (!ask_and_wait(engine, &chat->ask, &chat->ended)) {
         return false;
     }
-    pthread_mutex_lock(&chat->lock);
-    while (!chat->done) {
-        pthread_cond_wait(&chat->ended, &chat->lock);
-    }
-    pthread_mutex_unlock(&chat->lock);
     puts("");
     fflush(stdout);
     if (chat->answer) {
@@ -136,37 +123,21 @@ static bool read_picture(struct chat *chat)
     return n > 0;
 }
 
-/* False: not a number from 0 to max. */
-static bool parse_number(double *out, const char *text, double max)
-{
-    char *end;
-    *out = strtod(text, &end);
-    return end != text && *end == '\0' && *out >= 0 && *out <= max;
-}
-
 static bool take_option(struct chat *chat, const char *name, const char *value)
 {
-    double number = 0;
-    bool ok = true;
     if (strcmp(name, "--image") == 0) {
         chat->image = value;
-    } else if (strcmp(name, "--system") == 0) {
+        return true;
+    }
+    if (strcmp(name, "--system") == 0) {
         chat->system = value;
-    } else if (strcmp(name, "--temperature") == 0) {
-        ok = parse_number(&chat->ask.temperature, value, 10);
-    } else if (strcmp(name, "--seed") == 0) {
-        ok = parse_number(&number, value, 1e15);
-        chat->ask.seed = (uint64_t)number;
-    } else if (strcmp(name, "--max-tokens") == 0) {
-        ok = parse_number(&number, value, 1e6);
-        chat->ask.max_new_tokens = (int)number;
-    } else {
-        return false;
+        return true;
     }
-    if (!ok) {
-        fprintf(stderr, "%s cannot be %s\n", name, value);
+    if (take_ask_option(&chat->ask, name, value)) {
+        return true;
     }
-    return ok;
+    fprintf(stderr, "%s %s: no such option or value\n", name, value);
+    return false;
 }
 
 static bool parse_options(struct chat *chat, int argc, char **argv)
@@ -190,34 +161,29 @@ static bool parse_options(struct chat *chat, int argc, char **argv)
     return chat->model != NULL;
 }
 
-static int run(struct chat *chat)
+static bool run(struct chat *chat)
 {
-    const struct galley_engine_config config = { .model_path = chat->model };
-    struct galley_engine *engine = NULL;
-    struct galley_err err = { 0 };
     if (chat->image && !read_picture(chat)) {
-        return 1;
+        return false;
     }
-    if (galley_engine_open(&engine, &config, &err) != GALLEY_OK) {
-        fprintf(stderr, "%s\n", err.msg);
-        return 1;
+    struct galley_engine *engine = open_model(chat->model);
+    if (!engine) {
+        return false;
     }
     if (chat->system) {
         add_message(chat, GALLEY_SYSTEM, strdup(chat->system));
     }
     const bool ok = chat->prompt ? ask(chat, engine, chat->prompt) : talk(chat, engine);
     galley_engine_close(engine);
-    return ok ? 0 : 1;
+    return ok;
 }
 
 int main(int argc, char **argv)
 {
-    static struct chat chat = { .lock = PTHREAD_MUTEX_INITIALIZER,
-                                .ended = PTHREAD_COND_INITIALIZER };
+    static struct chat chat = { .ask = { .on_chunk = on_chunk, .on_end = on_end } };
     chat.ask.messages = chat.messages;
     chat.ask.user = &chat;
-    chat.ask.on_chunk = on_chunk;
-    chat.ask.on_end = on_end;
+    sem_init(&chat.ended, 0, 0);
     if (!parse_options(&chat, argc, argv)) {
         fprintf(stderr,
                 "usage: %s MODEL [PROMPT] [--image FILE] [--system TEXT] [--temperature T]\n"
@@ -225,10 +191,10 @@ int main(int argc, char **argv)
                 argv[0]);
         return 2;
     }
-    const int rc = run(&chat);
+    const bool ok = run(&chat);
     for (int i = 0; i < chat.ask.n_messages; i++) {
         free((char *)chat.parts[i][chat.messages[i].n_parts - 1].text);
     }
     free((void *)chat.picture.picture);
-    return rc;
+    return ok ? 0 : 1;
 }

@@ -83,7 +83,7 @@ sample 2 "$talk"
 says usage
 sample 2 "$talk" "$model" hi there
 sample 2 "$talk" "$model" hi --temperature hot
-says "--temperature cannot be hot"
+says "--temperature hot"
 sample 2 "$talk" "$model" hi --seed
 sample 2 "$complete" "$model"
 sample 2 "$complete" "$model" hi --logprobs 21

@@ -22,6 +22,7 @@ class Rules(unittest.TestCase):
         self.assertTrue(said(lint.check_includes, 'vision/vit.c', '#include "layout/region.h"\n'))
         self.assertTrue(said(lint.check_includes, 'vision/vit.c', '#include "vision/no_such.h"\n'))
         self.assertTrue(said(lint.check_includes, 'samples/page.c', '#include "src/galley_types.h"\n'))
+        self.assertFalse(said(lint.check_includes, 'samples/page.c', '#include "ask.h"\n'))
         self.assertFalse(said(lint.check_includes, 'vision/vit.c', '#include "src/galley_status.h"\n'))
 
     def test_fences(self):
