@@ -4,9 +4,13 @@
 #include <math.h>
 
 #include "src/base/mem.h"
+#include "vision/resize.h"
 #include "vision/vision.h"
 
 #define ASPECT_MAX 200
+/* One piece, about two milliseconds each: pixels times taps to resample, patches to cut. */
+#define PIECE_WORK    (1 << 20)
+#define PIECE_PATCHES 512
 
 struct limits {
     double min, max; /* pixels; exact in double */
@@ -124,36 +128,90 @@ static void patch_cut(float *to, const uint8_t *rgb, size_t stride,
     }
 }
 
-enum galley_status vision_patches(float *patches, const struct image *im,
-                                  const struct vision_grid *g, const struct hf_config *cfg,
-                                  struct galley_err *err)
+struct vision_prep {
+    const struct hf_vision_config *v;
+    struct vision_grid g;
+    struct resizer *resizer;
+    bool sized;
+    int n_cells; /* cut so far */
+    struct levels levels;
+};
+
+enum galley_status vision_prep_new(struct vision_prep **out, const struct image *im,
+                                   const struct vision_grid *g, const struct hf_config *cfg,
+                                   struct galley_err *err)
 {
     const struct hf_vision_config *v = &cfg->vision;
+    *out = NULL;
     assert(g->t == 1 && g->h % v->merge == 0 && g->w % v->merge == 0);
     if (v->in_channels != 3) {
         return galley_err_set(err, GALLEY_EUNSUP,
                               "the model wants %d channels per pixel; only 3 are supported",
                               v->in_channels);
     }
-    struct image *sized = vision_resize(im, g->w * v->patch, g->h * v->patch);
-    if (!sized) {
+    struct vision_prep *p = mem_new(struct vision_prep);
+    if (p) {
+        p->resizer = resizer_new(im, g->w * v->patch, g->h * v->patch);
+    }
+    if (!p || !p->resizer) {
+        vision_prep_free(p);
         return galley_err_set(err, GALLEY_ENOMEM, "out of memory: an image of %d x %d pixels",
                               g->w * v->patch, g->h * v->patch);
     }
-    struct levels levels;
-    levels_fill(&levels, &cfg->pre);
-    const size_t n = vision_patch_floats(v);
-    const int m = v->merge;
-    /* Block order: merge cells row by row, inside a cell its patches row by row. */
-    for (int cell = 0; cell < g->h / m * (g->w / m); cell++) {
-        for (int i = 0; i < m * m; i++, patches += n) {
-            const int y = cell / (g->w / m) * m + i / m, x = cell % (g->w / m) * m + i % m;
-            patch_cut(patches,
-                      sized->rgb + (size_t)(y * v->patch) * sized->stride +
-                          3 * (size_t)(x * v->patch),
-                      sized->stride, v, &levels);
-        }
+    p->v = v;
+    p->g = *g;
+    levels_fill(&p->levels, &cfg->pre);
+    *out = p;
+    return GALLEY_OK;
+}
+
+void vision_prep_free(struct vision_prep *p)
+{
+    if (p) {
+        resizer_free(p->resizer);
+        mem_free(p);
     }
-    image_unref(sized);
+}
+
+/* A merge cell's patches, row by row, to their place. */
+static void cell_cut(const struct vision_prep *p, int cell, float *patches)
+{
+    const struct hf_vision_config *v = p->v;
+    const struct image *sized = resizer_picture(p->resizer);
+    const size_t n = vision_patch_floats(v);
+    const int m = v->merge, across = p->g.w / m;
+    for (int i = 0; i < m * m; i++) {
+        const int y = cell / across * m + i / m, x = cell % across * m + i % m;
+        patch_cut(patches + (size_t)(cell * m * m + i) * n,
+                  sized->rgb + (size_t)(y * v->patch) * sized->stride + 3 * (size_t)(x * v->patch),
+                  sized->stride, v, &p->levels);
+    }
+}
+
+bool vision_prep_step(struct vision_prep *p, float *patches)
+{
+    if (!p->sized) {
+        p->sized = resizer_step(p->resizer, PIECE_WORK);
+        return false;
+    }
+    const int m = p->v->merge, n = p->g.h / m * (p->g.w / m);
+    for (int i = 0; i < PIECE_PATCHES && p->n_cells < n; i += m * m) {
+        cell_cut(p, p->n_cells++, patches);
+    }
+    return p->n_cells == n;
+}
+
+enum galley_status vision_patches(float *patches, const struct image *im,
+                                  const struct vision_grid *g, const struct hf_config *cfg,
+                                  struct galley_err *err)
+{
+    struct vision_prep *p;
+    const enum galley_status rc = vision_prep_new(&p, im, g, cfg, err);
+    if (rc) {
+        return rc;
+    }
+    while (!vision_prep_step(p, patches)) {
+    }
+    vision_prep_free(p);
     return GALLEY_OK;
 }

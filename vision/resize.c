@@ -5,9 +5,10 @@
  * Any deviation from that order or precision moves pixels, which the vision tower would see.
  * (Pillow 13 swaps the passes when the height shrinks much more than the width; every model so
  * far was trained on the older order, which is the one here.) */
+#include "vision/resize.h"
+
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
 #include "src/base/mem.h"
 #include "vision/vision.h"
@@ -120,50 +121,87 @@ static void row_down(uint8_t *to, const uint8_t *from, size_t stride, const int3
     }
 }
 
-static struct image *resize_across(const struct image *im, int width)
+struct resizer {
+    const struct image *im;
+    struct kernel across, down; /* without outputs: that side stays */
+    struct image *wide, *out;   /* after one pass, after both; NULL where there is none */
+    int32_t *sums;
+    int y_wide, y_out; /* rows done */
+};
+
+struct resizer *resizer_new(const struct image *im, int width, int height)
 {
-    struct kernel k;
-    struct image *out = NULL;
-    if (kernel_init(&k, im->width, width)) {
-        out = image_new(width, im->height);
+    assert(width > 0 && height > 0);
+    struct resizer *r = mem_new(struct resizer);
+    if (!r) {
+        return NULL;
     }
-    for (int y = 0; out && y < im->height; y++) {
-        row_across(out->rgb + (size_t)y * out->stride, im->rgb + (size_t)y * im->stride, &k);
+    r->im = im;
+    bool ok = true;
+    if (im->width != width) {
+        r->wide = image_new(width, im->height);
+        ok = r->wide && kernel_init(&r->across, im->width, width);
     }
-    kernel_deinit(&k);
-    return out;
+    if (ok && im->height != height) {
+        r->out = image_new(width, height);
+        r->sums = mem_array(3 * (size_t)width, sizeof(*r->sums));
+        ok = r->out && r->sums && kernel_init(&r->down, im->height, height);
+    }
+    if (!ok) {
+        resizer_free(r);
+        return NULL;
+    }
+    return r;
 }
 
-static struct image *resize_down(const struct image *im, int height)
+void resizer_free(struct resizer *r)
 {
-    struct kernel k;
-    struct image *out = NULL;
-    const size_t n = 3 * (size_t)im->width;
-    int32_t *sums = mem_array(n, sizeof(*sums));
-    if (kernel_init(&k, im->height, height) && sums) {
-        out = image_new(im->width, height);
+    if (r) {
+        kernel_deinit(&r->across);
+        kernel_deinit(&r->down);
+        image_unref(r->wide);
+        image_unref(r->out);
+        mem_free(r->sums);
+        mem_free(r);
     }
-    for (int y = 0; out && y < height; y++) {
-        row_down(out->rgb + (size_t)y * out->stride, im->rgb + (size_t)k.first[y] * im->stride,
-                 im->stride, k.weights + (size_t)y * (size_t)k.n_taps, k.count[y], sums, n);
+}
+
+bool resizer_step(struct resizer *r, int64_t work)
+{
+    const struct image *im = r->im;
+    struct image *wide = r->wide, *out = r->out;
+    for (; wide && r->y_wide < wide->height && work > 0; r->y_wide++) {
+        row_across(wide->rgb + (size_t)r->y_wide * wide->stride,
+                   im->rgb + (size_t)r->y_wide * im->stride, &r->across);
+        work -= (int64_t)r->across.n_taps * wide->width;
     }
-    mem_free(sums);
-    kernel_deinit(&k);
-    return out;
+    const struct image *from = wide ? wide : im;
+    const struct kernel *k = &r->down;
+    for (; out && r->y_out < out->height && work > 0; r->y_out++) {
+        const int y = r->y_out;
+        row_down(out->rgb + (size_t)y * out->stride, from->rgb + (size_t)k->first[y] * from->stride,
+                 from->stride, k->weights + (size_t)y * (size_t)k->n_taps, k->count[y], r->sums,
+                 3 * (size_t)out->width);
+        work -= (int64_t)k->count[y] * out->width;
+    }
+    return (!wide || r->y_wide == wide->height) && (!out || r->y_out == out->height);
+}
+
+const struct image *resizer_picture(const struct resizer *r)
+{
+    return r->out ? r->out : r->wide ? r->wide : r->im;
 }
 
 struct image *vision_resize(const struct image *im, int width, int height)
 {
-    assert(width > 0 && height > 0);
-    struct image *wide = im->width == width ? NULL : resize_across(im, width);
-    if (im->width != width && !wide) {
+    struct resizer *r = resizer_new(im, width, height);
+    if (!r) {
         return NULL;
     }
-    const struct image *from = wide ? wide : im;
-    if (from->height != height) {
-        struct image *out = resize_down(from, height);
-        image_unref(wide);
-        return out;
+    while (!resizer_step(r, INT64_MAX)) {
     }
-    return wide ? wide : image_crop(im, 0, 0, width, height);
+    struct image *made = r->out ? r->out : r->wide;
+    struct image *out = made ? image_ref(made) : image_crop(im, 0, 0, width, height);
+    resizer_free(r);
+    return out;
 }

@@ -49,6 +49,15 @@ GALLEY_MUST_USE enum galley_status vision_patches(float *patches, const struct i
                                                   const struct vision_grid *g,
                                                   const struct hf_config *cfg,
                                                   struct galley_err *err);
+/* The same in pieces of a few milliseconds, however large the image; the first ones write nothing.
+ * im and cfg are lent until vision_prep_free. */
+struct vision_prep;
+GALLEY_MUST_USE enum galley_status vision_prep_new(struct vision_prep **out, const struct image *im,
+                                                   const struct vision_grid *g,
+                                                   const struct hf_config *cfg,
+                                                   struct galley_err *err);
+bool vision_prep_step(struct vision_prep *p, float *patches); /* true: all are there */
+void vision_prep_free(struct vision_prep *p);                 /* at any time; NULL is fine */
 
 struct vit;
 GALLEY_MUST_USE enum galley_status vit_open(struct vit **out, struct device *dev,

@@ -30,13 +30,17 @@ struct step_buffers {
 /* Sequences without a place; beyond that nobody is stopped for a better one. */
 #define PAUSED_MAX 256
 
-/* Images that are encoded together, block by block. */
+/* Images that are encoded together: each is made patches, then all go through the tower block by
+ * block. */
 #define ENCODE_IMAGES_MAX 32
 struct encode_job {
-    struct vit_job *job; /* NULL: none runs */
     struct encoding *part[ENCODE_IMAGES_MAX];
-    int n_parts;
+    int n_parts;              /* 0: there is no job */
+    int n_ready;              /* parts whose patches are there */
+    struct vision_prep *prep; /* of part n_ready; NULL: not begun */
+    struct vit_job *job;      /* NULL: not all are ready */
     float *patches;
+    size_t at;  /* where part n_ready's begin */
     float *out; /* of one image: its own memory; of several: to be shared out */
     bool out_is_shared;
 };

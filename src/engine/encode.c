@@ -107,6 +107,7 @@ static void job_free(struct engine *e)
 {
     struct encode_job *j = &e->encode;
     vit_job_free(j->job);
+    vision_prep_free(j->prep);
     mem_free(j->patches);
     if (j->out_is_shared) {
         mem_free(j->out);
@@ -246,21 +247,39 @@ static enum galley_status job_memory(struct engine *e, int total, struct galley_
                   : galley_err_set(err, GALLEY_ENOMEM, "no memory for %d image patches", total);
 }
 
-/* Pixels to patches, and the job.  *bad: the image whose fault a failure is; NULL: nobody's. */
-static enum galley_status job_start(struct engine *e, struct encoding **bad, struct galley_err *err)
+/* Chooses the images of a job, and memory for them. */
+static enum galley_status job_begin(struct engine *e, struct galley_err *err)
+{
+    return job_memory(e, choose_parts(e), err);
+}
+
+/* A piece of pixels to patches, part by part; after the last the job itself.  *bad: the image whose
+ * fault a failure is; NULL: nobody's. */
+static enum galley_status job_prepare(struct engine *e, struct encoding **bad,
+                                      struct galley_err *err)
 {
     struct encode_job *j = &e->encode;
-    struct vision_grid grids[ENCODE_IMAGES_MAX];
-    *bad = NULL;
-    enum galley_status rc = job_memory(e, choose_parts(e), err);
-    float *at = j->patches;
-    for (int i = 0; i < j->n_parts && !rc; i++) {
-        grids[i] = j->part[i]->grid;
-        rc = vision_patches(at, j->part[i]->image, &grids[i], &e->cp.cfg, err);
-        at += (size_t)n_patches(&grids[i]) * vision_patch_floats(&e->cp.cfg.vision);
-        *bad = rc ? j->part[i] : NULL;
+    struct encoding *x = j->part[j->n_ready];
+    enum galley_status rc = GALLEY_OK;
+    *bad = x;
+    if (!j->prep) {
+        return vision_prep_new(&j->prep, x->image, &x->grid, &e->cp.cfg, err);
     }
-    return rc ? rc : vit_job_new(&j->job, e->vit, j->patches, grids, j->n_parts, err);
+    if (!vision_prep_step(j->prep, j->patches + j->at)) {
+        return rc;
+    }
+    vision_prep_free(j->prep);
+    j->prep = NULL;
+    j->at += (size_t)n_patches(&x->grid) * vision_patch_floats(&e->cp.cfg.vision);
+    if (++j->n_ready == j->n_parts) {
+        struct vision_grid grids[ENCODE_IMAGES_MAX];
+        for (int i = 0; i < j->n_parts; i++) {
+            grids[i] = j->part[i]->grid;
+        }
+        *bad = NULL;
+        rc = vit_job_new(&j->job, e->vit, j->patches, grids, j->n_parts, err);
+    }
+    return rc;
 }
 
 /* When nobody in particular is to blame, the first pays; the others are tried again. */
@@ -329,17 +348,19 @@ void encode_step(struct engine *e)
     if (j->n_parts > 0 && next_among(e, false, 0) && !job_is_wanted(e)) {
         job_free(e); /* who stopped for others begins its image again */
     }
-    if (j->n_parts == 0) {
+    bool done = false;
+    if (j->job) {
+        done = vit_job_step(j->job, j->out);
+    } else {
         struct galley_err err = { 0 };
-        struct encoding *bad;
-        if (job_start(e, &bad, &err) != GALLEY_OK) {
+        struct encoding *bad = NULL;
+        const enum galley_status rc =
+            j->n_parts == 0 ? job_begin(e, &err) : job_prepare(e, &bad, &err);
+        if (rc) {
             job_fail(e, bad, &err);
             return;
         }
-        share_time(e, clock_seconds() - start);
-        return;
     }
-    const bool done = vit_job_step(j->job, j->out);
     share_time(e, clock_seconds() - start);
     if (done) {
         job_finish(e);

@@ -111,20 +111,11 @@ static void priorities_go_first(void)
     inbox_deinit(&b);
 }
 
-/* Prompts of ids, without a frame: n rows exactly. */
-static void ask_ids(struct ask *a, const int32_t *ids, int n, int n_new, struct slot *slot)
+/* Waits until the engine has at least `n` requests that hold a place. */
+static void wait_running(struct engine *e, int n)
 {
-    ask_text(a, NULL, n_new, slot);
-    a->parts[0].tokens = ids;
-    a->parts[0].n_tokens = n;
-    a->message.n_parts = 1;
-    a->r.raw = true;
-}
-
-static void fill_ids(int32_t *ids, int n, int salt)
-{
-    for (int k = 0; k < n; k++) {
-        ids[k] = 300 + (k * 31 + salt * 97) % 1500;
+    while (engine_totals(e).n_running < n) {
+        nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
     }
 }
 
@@ -152,6 +143,90 @@ static void watch_slot(struct slot *s, struct then *t)
 {
     s->watch = submit_then;
     s->watch_arg = t;
+}
+
+/* 30 Mpixel, a fifth of a second to resample; few tokens. */
+static void ask_large(struct ask *a, struct image *im, int n_new, struct slot *slot)
+{
+    ask_init(a, im, "x", slot);
+    a->parts[0].width = a->parts[0].height = 56;
+    a->r.ignore_eos = true;
+    a->r.max_new_tokens = n_new;
+}
+
+static struct image *large_image(void)
+{
+    struct image *im = image_new(6000, 5000);
+    T_OK(im);
+    memset(im->rgb, 200, im->stride * 5000);
+    return im;
+}
+
+struct gap {
+    double last, longest; /* seconds between chunks */
+};
+
+static void measure_gap(struct slot *s, const struct engine_chunk *c)
+{
+    (void)c;
+    struct gap *g = s->watch_arg;
+    const double now = clock_seconds();
+    g->longest = g->last > 0 && now - g->last > g->longest ? now - g->last : g->longest;
+    g->last = now;
+}
+
+/* Resampling a large picture is many pieces: tokens come between them, and a cancel does. */
+static void a_large_picture_holds_nobody_up(void)
+{
+    struct engine *e = open_with((struct engine_config){ .max_seqs = 4 });
+    struct inbox b;
+    inbox_init(&b);
+    struct image *im = large_image();
+    struct ask text, picture;
+    ask_text(&text, "x", 1500, &b.slot[1]);
+    ask_large(&picture, im, 1, &b.slot[0]);
+    struct gap gap = { 0 };
+    b.slot[1].watch = measure_gap;
+    b.slot[1].watch_arg = &gap;
+    submit_request(e, &text.r);
+    wait_for_tokens(&b.slot[1], 5);
+    submit_request(e, &picture.r);
+    wait_for(&b, 1);
+    T_EQ(b.slot[0].r.n_output, 1);
+    const double whole = b.slot[0].r.encode_seconds;
+    pthread_mutex_lock(&b.lock);
+    const double longest = gap.longest;
+    pthread_mutex_unlock(&b.lock);
+    T_OK(whole > 0 && longest < whole / 2);
+
+    ask_large(&picture, im, 1, &b.slot[2]);
+    picture.parts[0].width = 84; /* not in the cache */
+    const request_id id = submit_request(e, &picture.r);
+    wait_running(e, 2);
+    engine_cancel(e, id);
+    wait_for(&b, 2);
+    T_EQ(b.slot[2].r.finish, FINISH_CANCELLED);
+    T_OK(b.slot[2].r.encode_seconds < whole / 2);
+    engine_close(e);
+    inbox_deinit(&b);
+    image_unref(im);
+}
+
+/* Prompts of ids, without a frame: n rows exactly. */
+static void ask_ids(struct ask *a, const int32_t *ids, int n, int n_new, struct slot *slot)
+{
+    ask_text(a, NULL, n_new, slot);
+    a->parts[0].tokens = ids;
+    a->parts[0].n_tokens = n;
+    a->message.n_parts = 1;
+    a->r.raw = true;
+}
+
+static void fill_ids(int32_t *ids, int n, int salt)
+{
+    for (int k = 0; k < n; k++) {
+        ids[k] = 300 + (k * 31 + salt * 97) % 1500;
+    }
 }
 
 /* With all places taken, who comes with a better priority takes one, and who comes with the same
@@ -355,14 +430,6 @@ static void deadlines_end_waiting_and_running(void)
     expect_idle(e);
     engine_close(e);
     inbox_deinit(&b);
-}
-
-/* Waits until the engine has at least `n` requests that hold a place. */
-static void wait_running(struct engine *e, int n)
-{
-    while (engine_totals(e).n_running < n) {
-        nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
-    }
 }
 
 static void cancels_take_effect_in_every_phase(void)
@@ -675,6 +742,7 @@ static void short_memory_fails_one_request(void)
 static const struct t_case cases[] = {
     { "decoding_goes_on_beside_a_long_prompt", decoding_goes_on_beside_a_long_prompt },
     { "decoding_goes_on_beside_an_image", decoding_goes_on_beside_an_image },
+    { "a_large_picture_holds_nobody_up", a_large_picture_holds_nobody_up },
     { "priorities_go_first", priorities_go_first },
     { "a_better_request_takes_a_place", a_better_request_takes_a_place },
     { "a_better_request_takes_blocks", a_better_request_takes_blocks },

@@ -1,4 +1,6 @@
 /* test_prep.c - sizes, resampling, patches and positions against Pillow and Hugging Face. */
+#include <time.h>
+
 #include "tests/toy_checkpoint.h"
 
 /* Limits and patch shape of the official models. */
@@ -171,6 +173,59 @@ static void test_patches_hf(void)
     }
 }
 
+static double cpu_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A large picture in many pieces, none of them long; its patches are those of the picture resized
+ * at once. */
+static void test_patches_in_pieces(void)
+{
+    struct hf_config cfg = config_official();
+    for (int c = 0; c < 3; c++) {
+        cfg.pre.mean[c] = 0.5f;
+        cfg.pre.std[c] = 0.25f;
+    }
+    cfg.pre.rescale = 1 / 255.0f;
+    const struct vision_grid g = { 1, 30, 48 };
+    const size_t n = (size_t)(g.h * g.w) * vision_patch_floats(&cfg.vision);
+    struct image *im = image_new(5000, 3001);
+    float *got = mem_array(n, sizeof(float)), *want = mem_array(n, sizeof(float));
+    T_OK(im && got && want);
+    for (size_t i = 0; i < im->stride * 3001; i++) {
+        im->rgb[i] = (uint8_t)(i * 2654435761u >> 13);
+    }
+    struct vision_prep *p;
+    T_EQ(vision_prep_new(&p, im, &g, &cfg, NULL), GALLEY_OK);
+    double all = 0, longest = 0;
+    int n_pieces = 0;
+    for (bool done = false; !done; n_pieces++) {
+        const double start = cpu_seconds();
+        done = vision_prep_step(p, got);
+        const double seconds = cpu_seconds() - start;
+        all += seconds;
+        longest = seconds > longest ? seconds : longest;
+    }
+    vision_prep_free(p);
+    T_OK(n_pieces > 60);
+    T_OK(longest < all / 8);
+    struct image *sized = vision_resize(im, g.w * 14, g.h * 14);
+    T_OK(sized);
+    T_EQ(vision_patches(want, sized, &g, &cfg, NULL), GALLEY_OK);
+    T_OK(memcmp(got, want, n * sizeof(float)) == 0);
+    T_EQ(vision_prep_new(&p, im, &g, &cfg, NULL), GALLEY_OK); /* given up half way */
+    (void)vision_prep_step(p, got);
+    vision_prep_free(p);
+    vision_prep_free(NULL);
+    image_unref(sized);
+    image_unref(im);
+    mem_free(got);
+    mem_free(want);
+}
+
 static void test_patches_tiny(void)
 {
     struct hf_config cfg;
@@ -293,11 +348,17 @@ static void test_rope_text(void)
 }
 
 static const struct t_case cases[] = {
-    { "smart_resize", test_smart_resize },         { "small_sides", test_small_sides },
-    { "plan_refusals", test_plan_refusals },       { "resize_pillow", test_resize_pillow },
-    { "resize_no_memory", test_resize_no_memory }, { "patches_hf", test_patches_hf },
-    { "patches_tiny", test_patches_tiny },         { "rope_index", test_rope_index },
-    { "rope_refusals", test_rope_refusals },       { "rope_text", test_rope_text },
+    { "smart_resize", test_smart_resize },
+    { "small_sides", test_small_sides },
+    { "plan_refusals", test_plan_refusals },
+    { "resize_pillow", test_resize_pillow },
+    { "resize_no_memory", test_resize_no_memory },
+    { "patches_hf", test_patches_hf },
+    { "patches_in_pieces", test_patches_in_pieces },
+    { "patches_tiny", test_patches_tiny },
+    { "rope_index", test_rope_index },
+    { "rope_refusals", test_rope_refusals },
+    { "rope_text", test_rope_text },
 };
 
 int main(int argc, char **argv)
