@@ -212,12 +212,26 @@ static enum galley_status open_directory(struct checkpoint *c, const char *dir,
 
 /* ---- GGUF ---- */
 
+/* A key may say so, or a token's name. */
+static enum galley_status check_ends(const struct checkpoint *c, const char *path,
+                                     struct galley_err *err)
+{
+    int n;
+    tokenizer_eos(c->tok, &n);
+    return n + c->cfg.n_eos > 0
+               ? GALLEY_OK
+               : galley_err_set(err, GALLEY_EMODEL,
+                                "%s: no token ends a text: tokenizer.ggml.eos_token_id is missing",
+                                path);
+}
+
 static enum galley_status open_gguf_tokenizer(struct checkpoint *c, const struct gguf *g,
                                               struct galley_err *err)
 {
     struct gguf_string text = { NULL, 0 };
     enum galley_status rc = tokenizer_open_gguf(&c->tok, g, err);
     rc = rc ? rc : check_vocab(c, gguf_path(g), err);
+    rc = rc ? rc : check_ends(c, gguf_path(g), err);
     rc = rc ? rc : gguf_read_string(g, "tokenizer.chat_template", false, &text, err);
     if (!rc) {
         recognise(c, text.text, text.n);

@@ -408,17 +408,14 @@ static void find_tokens(const struct gguf *g, const char *const *want, size_t n_
     }
 }
 
-/* The file names one end; instruction models stop at others as well, known by content. */
+/* Ends are those that keys give; the tokenizer adds those it knows by name (tokenizer_eos). */
 static void read_tokens(struct reader *r, struct hf_config *c)
 {
     static const char *const keys[] = { "tokenizer.ggml.eos_token_id",
                                         "tokenizer.ggml.eot_token_id",
                                         "tokenizer.ggml.eom_token_id" };
-    static const char *const contents[] = {
-        "<|im_end|>",       "<|endoftext|>",  "<|eot_id|>",    "<|eom_id|>",    "<end_of_turn>",
-        "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>",
-    };
-    enum { N_ENDS = 5 };
+    static const char *const marks[] = { "<|vision_start|>", "<|vision_end|>", "<|image_pad|>",
+                                         "<|video_pad|>" };
     for (size_t i = 0; !r->rc && i < COUNT(keys); i++) {
         int64_t id = -1;
         r->rc = gguf_read_int(r->g, keys[i], false, -1, UINT32_MAX, &id, r->err);
@@ -429,20 +426,12 @@ static void read_tokens(struct reader *r, struct hf_config *c)
         }
         add_eos(c, id);
     }
-    int32_t ids[COUNT(contents)];
-    find_tokens(r->g, contents, COUNT(contents), ids);
-    for (size_t i = 0; i < N_ENDS; i++) {
-        add_eos(c, ids[i]);
-    }
-    c->vision_start = ids[N_ENDS];
-    c->vision_end = ids[N_ENDS + 1];
-    c->image_pad = ids[N_ENDS + 2];
-    c->video_pad = ids[N_ENDS + 3];
-    if (!r->rc && c->n_eos == 0) {
-        r->rc = galley_err_set(r->err, GALLEY_EMODEL,
-                               "%s: no token ends a text: tokenizer.ggml.eos_token_id is missing",
-                               gguf_path(r->g));
-    }
+    int32_t ids[COUNT(marks)];
+    find_tokens(r->g, marks, COUNT(marks), ids);
+    c->vision_start = ids[0];
+    c->vision_end = ids[1];
+    c->image_pad = ids[2];
+    c->video_pad = ids[3];
 }
 
 enum galley_status gguf_config_text(struct hf_config *out, const struct gguf *g,

@@ -66,7 +66,8 @@ void tokenizer_decode(const struct tokenizer *t, int32_t id, bool special, struc
 bool tokenizer_is_special(const struct tokenizer *t, int32_t id);
 /* Tokens that begin every prompt of this model by themselves (add_bos_token): -1 for none. */
 int32_t tokenizer_bos(const struct tokenizer *t);
-/* Tokens that end a text, as far as the tokenizer's own files say: lends [*n] ids. */
+/* Tokens that end a text by their names, beside those that a configuration gives: lends [*n] ids.
+ * Only of GGUF files; beside a tokenizer.json lies a configuration with all of them. */
 const int32_t *tokenizer_eos(const struct tokenizer *t, int *n);
 /* Whether encoding puts a space before a text (Llama 2): the first text decoded has it, too. */
 bool tokenizer_adds_space(const struct tokenizer *t);

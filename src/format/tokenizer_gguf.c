@@ -399,42 +399,20 @@ static enum galley_status read_id(const struct tokenizer *t, const struct source
     return rc;
 }
 
-static void add_eos(struct tokenizer *t, int32_t id)
+/* Keys name one end as a rule (gguf_config.c reads them); the others of the supported families are
+ * known by their text, whatever type a file gives them. */
+static void find_ends(struct tokenizer *t)
 {
-    for (int i = 0; i < t->n_eos; i++) {
-        if (t->eos[i] == id) {
-            return;
-        }
-    }
-    if (id >= 0 && t->n_eos < TOK_EOS_MAX) {
-        t->eos[t->n_eos++] = id;
-    }
-}
-
-/* Files name one end as a rule; the others of the supported families are known by their text. */
-static enum galley_status read_ends(struct tokenizer *t, const struct source *src)
-{
-    static const char *const keys[] = { "tokenizer.ggml.eos_token_id",
-                                        "tokenizer.ggml.eot_token_id",
-                                        "tokenizer.ggml.eom_token_id" };
     static const char *const names[] = { "<|im_end|>", "<|endoftext|>",   "<|eot_id|>",
                                          "<|eom_id|>", "<|end_of_text|>", "<end_of_turn>",
                                          "<eos>" };
-    for (size_t i = 0; i < COUNT(keys); i++) {
-        int32_t id;
-        const enum galley_status rc = read_id(t, src, keys[i], i == 0 && t->chars ? 2 : -1, &id);
-        if (rc) {
-            return rc;
-        }
-        add_eos(t, id);
-    }
+    static_assert(COUNT(names) <= TOK_EOS_MAX, "room for all of them");
     for (size_t i = 0; i < COUNT(names); i++) {
         const int32_t id = tok_find(t, names[i], strlen(names[i]));
-        if (id >= 0 && (t->entries[id].flags & TOK_SPECIAL)) {
-            add_eos(t, id);
+        if (id >= 0) {
+            t->eos[t->n_eos++] = id;
         }
     }
-    return GALLEY_OK;
 }
 
 static enum galley_status read_ids(struct tokenizer *t, const struct source *src, bool add_bos)
@@ -447,7 +425,8 @@ static enum galley_status read_ids(struct tokenizer *t, const struct source *src
     if (!rc && t->chars) {
         rc = read_id(t, src, "tokenizer.ggml.unknown_token_id", 0, &t->unk);
     }
-    return rc ? rc : read_ends(t, src);
+    find_ends(t);
+    return rc;
 }
 
 static enum galley_status build(struct tokenizer *t, struct source *src)

@@ -24,7 +24,7 @@
 #define TOK_CONTENT_MAX 1024 /* bytes of an added token: bounds the work per text position */
 #define TOK_PATTERN_MAX 8192
 #define TOK_SPLITS_MAX  4 /* patterns applied one after the other */
-#define TOK_EOS_MAX     16
+#define TOK_EOS_MAX     8
 #define TOK_RANK_NEVER  INT32_MAX
 #define TOK_SPACE       "\xe2\x96\x81" /* U+2581, which stands for a space */
 

@@ -88,6 +88,44 @@ static void test_gguf_pair(void)
     refused(FIXTURES "q25_text.mmproj.gguf", NULL, GALLEY_EMODEL, "a projector");
 }
 
+/* The same bytes with every words[i][0] made words[i][1], which is as long. */
+static void copy_changed(struct folder *f, const char *from, const char *to,
+                         const char *const (*words)[2], size_t n_words)
+{
+    char *bytes, *at;
+    size_t n;
+    struct galley_err err = { 0 };
+    T_EQ(file_read(from, 1 << 24, &bytes, &n, &err), GALLEY_OK);
+    for (size_t i = 0; i < n_words; i++) {
+        const size_t len = strlen(words[i][0]);
+        T_EQ(strlen(words[i][1]), len);
+        T_OK(memmem(bytes, n, words[i][0], len));
+        while ((at = memmem(bytes, n, words[i][0], len)) != NULL) {
+            memcpy(at, words[i][1], len);
+        }
+    }
+    folder_write(f, to, bytes, n);
+    mem_free(bytes);
+}
+
+/* A text must have an end, by a key or by a token's name. */
+static void test_ends(void)
+{
+    static const char *const words[][2] = { { "ggml.eos_token_id", "ggml.eoz_token_id" },
+                                            { "<|im_end|>", "<|im_emd|>" } };
+    struct folder f;
+    folder_open(&f);
+    copy_changed(&f, FIXTURES "vl.gguf", "named.gguf", words, 1);
+    struct checkpoint c = opened(in_folder(&f, "named.gguf"), NULL, CHECKPOINT_ALL);
+    int n;
+    const int32_t *eos = tokenizer_eos(c.tok, &n);
+    T_OK(c.cfg.n_eos == 0 && n == 1 && eos[0] == tokenizer_lookup(c.tok, "<|im_end|>"));
+    checkpoint_close(&c);
+    copy_changed(&f, FIXTURES "vl.gguf", "endless.gguf", words, COUNT(words));
+    refused(in_folder(&f, "endless.gguf"), NULL, GALLEY_EMODEL, "no token ends a text");
+    folder_close(&f);
+}
+
 static void test_folder_of_gguf(void)
 {
     struct folder f;
@@ -215,9 +253,13 @@ static void test_no_memory(void)
 }
 
 static const struct t_case cases[] = {
-    { "directory", test_directory },           { "gguf_pair", test_gguf_pair },
-    { "folder_of_gguf", test_folder_of_gguf }, { "beside", test_beside },
-    { "split_folder", test_split_folder },     { "same_vocab", test_same_vocab },
+    { "directory", test_directory },
+    { "gguf_pair", test_gguf_pair },
+    { "ends", test_ends },
+    { "folder_of_gguf", test_folder_of_gguf },
+    { "beside", test_beside },
+    { "split_folder", test_split_folder },
+    { "same_vocab", test_same_vocab },
     { "no_memory", test_no_memory },
 };
 

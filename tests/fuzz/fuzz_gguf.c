@@ -73,7 +73,7 @@ static void check_text(const struct hf_config *c)
     CLAIM(t->hidden > 0 && t->n_layers > 0 && t->n_head > 0 && t->n_kv_head > 0);
     CLAIM(t->n_head % t->n_kv_head == 0 && t->head_dim > 0 && t->head_dim % 2 == 0);
     CLAIM(t->n_vocab > 0 && t->intermediate > 0 && t->max_positions > 0 && t->rms_eps > 0);
-    CLAIM(t->rope.theta >= 1 && c->n_eos > 0 && c->n_eos <= HF_EOS_MAX);
+    CLAIM(t->rope.theta >= 1 && c->n_eos >= 0 && c->n_eos <= HF_EOS_MAX);
     CLAIM(!t->window || t->window_pattern > 0);
     for (int i = 0; i < c->n_eos; i++) {
         CLAIM(c->eos[i] >= 0 && c->eos[i] < t->n_vocab);
