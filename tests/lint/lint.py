@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..'))
@@ -251,7 +252,9 @@ def check_headers(paths):
         p = subprocess.run([cc, *flags, *header_flags(path), '-x', 'c', '-'], input=src.encode(),
                            stderr=subprocess.PIPE, cwd=ROOT)
         return path, p.returncode, p.stderr.decode()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with tempfile.TemporaryDirectory() as installed, ThreadPoolExecutor(os.cpu_count()) as pool:
+        os.symlink(os.path.join(ROOT, 'src'), os.path.join(installed, 'galley'))  # <galley/galley.h>
+        flags += ['-I', installed]
         for path, rc, said in pool.map(one, paths):
             if rc:
                 first = next((ln for ln in said.split('\n') if 'error' in ln), said.split('\n')[0])
