@@ -136,7 +136,7 @@ void cpu_softcap(struct device *d, float *x, size_t n, float cap);
 void cpu_act(struct device *d, float *x, size_t n, enum act kind);
 void cpu_gated(struct device *d, float *y, const float *gate_up, int rows, int n, enum act kind);
 void cpu_rope(struct device *d, const struct rope_args *a);
-void cpu_embed(struct device *d, float *y, const struct tensor *table, const int32_t *ids,
+void cpu_embed(struct device *d, float *y, const struct linear *table, const int32_t *ids,
                int rows);
 void cpu_top1(struct device *d, struct logit_top *top, const float *logits, size_t ld, int rows,
               int n_vocab);

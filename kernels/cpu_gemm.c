@@ -44,18 +44,16 @@ void gemm_pack(const struct linear_packed *l, const void *src, int group)
     }
 }
 
-/* Units of a quantised panel from k0 on, n_k of k, as f32. */
-static void widen_units(const struct part_job *job, struct cpu_scratch *s, int panel, int k0,
-                        int n_k)
+void linear_widen(const struct cpu_device *c, const struct linear_packed *l, struct cpu_scratch *s,
+                  int panel, int k0, int n_k)
 {
-    const struct linear_packed *l = job->l;
     const int each = dtype_info(l->dtype)->block, per_unit = QGEMM_K / each;
     const char *unit = (const char *)l->w + (size_t)panel * l->group_bytes +
                        (size_t)(k0 / QGEMM_K) * qgemm_unit_bytes(l->dtype, per_unit);
     float *to = s->widened;
     for (int k = 0; k < n_k; k += QGEMM_K, to += QGEMM_K * GEMM_NR) {
         const int n = n_k - k < QGEMM_K ? (n_k - k) / each : per_unit;
-        job->m->c->k.qgemm_widen(to, unit, l->dtype, n, &s->panel);
+        c->k.qgemm_widen(to, unit, l->dtype, n, &s->panel);
         unit += qgemm_unit_bytes(l->dtype, n);
     }
 }
@@ -82,7 +80,7 @@ static void slice_run(const struct part_job *job, struct gemm_tile *t, int p0, i
         s.w = w;
         s.w_type = l->dtype;
         if (l->exact) {
-            widen_units(job, scratch, p, k0, t->k);
+            linear_widen(job->m->c, l, scratch, p, k0, t->k);
         } else if (widen) {
             k->gemm_widen(scratch->widened, w, l->dtype, t->k);
         }

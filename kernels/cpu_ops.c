@@ -2,7 +2,6 @@
 #include <assert.h>
 
 #include "kernels/cpu.h"
-#include "kernels/quant.h"
 
 /* Elements one piece takes, and microseconds per 1000 elements on one thread (a guess for
  * the vector forms; the reference is slower, and then threads only come a little late). */
@@ -210,22 +209,6 @@ void cpu_rope(struct device *d, const struct rope_args *a)
     assert(a->rot_dim >= 0 && a->rot_dim <= a->head_dim && a->rot_dim % 2 == 0);
     struct rope_job j = { cpu_of(d), a, rows_of(dim) };
     cpu_run(j.c, rope_piece, &j, N_PIECES(a->rows, j.each), micros((double)a->rows * dim, US_NORM));
-}
-
-void cpu_embed(struct device *d, float *y, const struct tensor *table, const int32_t *ids, int rows)
-{
-    assert(table->n_dim == 2);
-    const size_t dim = (size_t)table->shape[1];
-    const size_t row_bytes = (size_t)dtype_row_bytes(table->dtype, dim);
-    for (int r = 0; r < rows; r++) {
-        assert(ids[r] >= 0 && ids[r] < table->shape[0]);
-        const char *row = (const char *)table->data + (size_t)ids[r] * row_bytes;
-        if (dtype_is_dense(table->dtype)) {
-            cpu_of(d)->k.widen(y + (size_t)r * dim, row, table->dtype, dim);
-        } else {
-            quant_decode(y + (size_t)r * dim, row, table->dtype, dim);
-        }
-    }
 }
 
 struct top1_job {

@@ -175,8 +175,9 @@ struct dev_ops {
     void (*attn_seg)(struct device *d, const struct attn_seg_args *a);
     void (*kv_write)(struct device *d, const struct kv_write_args *a);
     void (*attn_paged)(struct device *d, const struct attn_paged_args *a);
-    /* y[r] = row ids[r] of table [n_vocab][dim] (any dtype), as f32. */
-    void (*embed)(struct device *d, float *y, const struct tensor *table, const int32_t *ids,
+    /* y[r] = the weights of output ids[r] of a linear of one part, as f32: row ids[r] of an
+     * embedding table [n_vocab][dim]. */
+    void (*embed)(struct device *d, float *y, const struct linear *table, const int32_t *ids,
                   int rows);
     /* top[r] over logits[r][0..n_vocab). */
     void (*top1)(struct device *d, struct logit_top *top, const float *logits, size_t ld, int rows,

@@ -46,6 +46,10 @@ struct part_job {
 /* cpu_gemm.c */
 void gemm_pack(const struct linear_packed *l, const void *src, int group);
 void gemm_piece(const struct part_job *job, int i, int i_thread);
+/* n_k (at most GEMM_KC) of k from k0 on, both whole units but at the end, of a quantised panel as
+ * f32: s->widened [n_k][LINEAR_NR]. */
+void linear_widen(const struct cpu_device *c, const struct linear_packed *l, struct cpu_scratch *s,
+                  int panel, int k0, int n_k);
 
 /* cpu_qgemm.c */
 GALLEY_MUST_USE enum galley_status qact_reserve(struct cpu_device *c, unsigned kinds, int n_in,

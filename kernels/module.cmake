@@ -1,4 +1,5 @@
-set(kernels_sources kernels/cpu.c kernels/cpu_attn.c kernels/cpu_gemm.c kernels/cpu_linear.c
+set(kernels_sources kernels/cpu.c kernels/cpu_attn.c kernels/cpu_embed.c kernels/cpu_gemm.c
+    kernels/cpu_linear.c
     kernels/cpu_qgemm.c kernels/qgemm_pack.c kernels/cpu_kv.c
     kernels/cpu_ops.c kernels/cpu_paged.c kernels/cpu_tile.c kernels/kv_type.c kernels/scratch.c
     kernels/ref/act.c kernels/ref/attn.c kernels/ref/gemm.c kernels/ref/kv_store.c

@@ -246,7 +246,7 @@ struct galley_plan_request {
 /* What a model will take.  Bytes, unless named otherwise. */
 struct galley_plan {
     const char *kv_type;
-    uint64_t language_bytes, vision_bytes, embed_bytes; /* embed_bytes stay in the file */
+    uint64_t language_bytes, vision_bytes;
     uint64_t kv_token_bytes, kv_bytes, step_bytes, vision_job_bytes, total_bytes, memory_bytes;
     int context, max_seqs, max_rows, n_kv_blocks;
     int fit_context; /* longest context of max_seqs sequences that fits */

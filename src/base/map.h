@@ -16,7 +16,7 @@ struct map {
 
 /* Maps a regular file read-only.  Errors name the path and errno's reason.  A
  * file that another process shortens while it is mapped raises SIGBUS: only for
- * model files, never for documents (those use file_read). */
+ * model files while they are opened, never for documents (those use file_read). */
 GALLEY_MUST_USE enum galley_status map_open(struct map *m, const char *path,
                                             struct galley_err *err);
 void map_close(struct map *m); /* closed or zeroed is fine */

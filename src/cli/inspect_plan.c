@@ -25,8 +25,7 @@ static void print_memory(const struct galley_plan *p)
     snprintf(note, sizeof(note), "%d blocks of 32 tokens, %s, %.1f KB per token", p->n_kv_blocks,
              p->kv_type, (double)p->kv_token_bytes / 1e3);
     print_bytes("KV", p->kv_bytes, note);
-    snprintf(note, sizeof(note), "of %.1f MB; the embedding table (%.1f MB) stays in the file",
-             (double)p->memory_bytes / 1e6, (double)p->embed_bytes / 1e6);
+    snprintf(note, sizeof(note), "of %.1f MB", (double)p->memory_bytes / 1e6);
     print_bytes("total", p->total_bytes, note);
     printf(
         "\n%d sequences of %d tokens planned; at most %d of that length fit, or %d of %d tokens\n",
@@ -52,13 +51,12 @@ static void print_roof(const struct galley_plan *p)
 static void print_plan_json(const struct galley_plan *p)
 {
     printf("{\"kv_type\":\"%s\",\"language_bytes\":%llu,\"vision_bytes\":%llu,"
-           "\"embed_bytes\":%llu,\"kv_token_bytes\":%llu,\"kv_bytes\":%llu,\"step_bytes\":%llu,"
+           "\"kv_token_bytes\":%llu,\"kv_bytes\":%llu,\"step_bytes\":%llu,"
            "\"vision_job_bytes\":%llu,\"total_bytes\":%llu,\"memory_bytes\":%llu,",
            p->kv_type, (unsigned long long)p->language_bytes, (unsigned long long)p->vision_bytes,
-           (unsigned long long)p->embed_bytes, (unsigned long long)p->kv_token_bytes,
-           (unsigned long long)p->kv_bytes, (unsigned long long)p->step_bytes,
-           (unsigned long long)p->vision_job_bytes, (unsigned long long)p->total_bytes,
-           (unsigned long long)p->memory_bytes);
+           (unsigned long long)p->kv_token_bytes, (unsigned long long)p->kv_bytes,
+           (unsigned long long)p->step_bytes, (unsigned long long)p->vision_job_bytes,
+           (unsigned long long)p->total_bytes, (unsigned long long)p->memory_bytes);
     printf("\"context\":%d,\"seqs\":%d,\"rows\":%d,\"kv_blocks\":%d,\"fit_context\":%d,"
            "\"fit_seqs\":%d,\"flops_per_row\":%.0f,\"bytes_per_step\":%.0f,"
            "\"read_bytes_per_s\":%.0f,\"f32_per_s\":%.0f,\"int8_per_s\":%.0f}\n",

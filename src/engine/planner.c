@@ -62,7 +62,7 @@ static uint64_t packed_bytes(const struct tensor *t)
 }
 
 struct sums {
-    uint64_t language, vision, embed, quantised;
+    uint64_t language, vision, table, quantised;
     int widest[DTYPE_COUNT]; /* inputs of a matrix of each type */
     double flops;            /* multiply-adds of the language model's matrices, twice */
 };
@@ -97,14 +97,11 @@ static void add_tensor(struct sums *s, const struct checkpoint *c, const char *n
         return;
     }
     const double products = t->n_dim == 2 ? 2.0 * (double)t->shape[0] * (double)t->shape[1] : 0;
-    if (embed) {
-        s->embed +=
-            dtype_row_bytes(t->dtype, (uint64_t)t->shape[t->n_dim - 1]) * (uint64_t)t->shape[0];
-        if (table) {
-            return; /* read in place, row by row */
-        }
-    }
     s->language += bytes;
+    if (table) {
+        s->table += bytes; /* a step reads a few rows of it */
+        return;
+    }
     s->flops += products;
     s->quantised += dtype_is_dense(t->dtype) ? 0 : bytes;
 }
@@ -195,10 +192,9 @@ static uint64_t plan_weights(struct plan *p, const struct checkpoint *c, int n_t
     }
     p->language_bytes = s.language;
     p->vision_bytes = c->cfg.has_vision ? s.vision : 0;
-    p->embed_bytes = s.embed;
     p->flops_per_row = s.flops;
-    p->bytes_per_step = (double)s.language;
-    p->quantised = s.quantised * 2 > s.language;
+    p->bytes_per_step = (double)(s.language - s.table);
+    p->quantised = s.quantised * 2 > s.language - s.table;
     return device_cpu_bytes(n_threads, exact ? none : s.widest);
 }
 

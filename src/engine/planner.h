@@ -28,11 +28,10 @@ struct plan_request {
 
 struct plan {
     uint64_t language_bytes, vision_bytes; /* weights as packed */
-    uint64_t embed_bytes;                  /* table read in place from the file (page cache) */
     uint64_t kv_token_bytes, kv_bytes;
     uint64_t step_bytes; /* scratch, batch arrays, logits of the largest step; the device's own */
-    uint64_t vision_job_bytes;                 /* workspace of the largest image */
-    uint64_t total_bytes;                      /* all but embed_bytes */
+    uint64_t vision_job_bytes; /* workspace of the largest image */
+    uint64_t total_bytes;
     int context, max_seqs, max_rows, n_blocks; /* as granted */
     int fit_context;                           /* longest context of max_seqs sequences that fits */
     int fit_seqs;                              /* most sequences of `context` tokens that fit */

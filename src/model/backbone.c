@@ -126,7 +126,7 @@ static void rows_embed(struct model *m, float *x, const struct model_batch *b)
             end++;
         }
         if (end > r) {
-            m->dev->ops->embed(m->dev, x + (size_t)r * hidden, &m->embed, b->token + r, end - r);
+            m->dev->ops->embed(m->dev, x + (size_t)r * hidden, m->embed, b->token + r, end - r);
             rows_scale(m, x + (size_t)r * hidden, (size_t)(end - r) * hidden, m->desc.embed_scale);
         }
         for (r = end; r < b->n_rows && b->embd && b->embd[r]; r++) {

@@ -19,10 +19,9 @@ struct model {
     /* fixed after open */
     struct device *dev;
     struct model_desc desc;
-    struct tensor embed; /* [n_vocab][hidden], the file's own memory */
     struct layer *layers;
     float *final_norm;
-    struct linear *head;
+    struct linear *embed, *head; /* [n_vocab][hidden]; one and the same when they are tied */
     uint64_t weight_bytes;
     uint8_t hash[HASH_BYTES];
     /* the thread that runs model_forward */

@@ -63,15 +63,17 @@ static void layer_bind(struct layer *l, struct binder *b, const struct model_des
     l->ffn_post_norm = norm_bind(b, d, ld->norms & NORM_POST_FFN, n->ffn_post_norm, hidden);
 }
 
-static void head_bind(struct model *m, struct binder *b, const char *prefix)
+/* The table and the head.  Some tied checkpoints carry a head all the same: it is what they were
+ * saved with. */
+static void vocab_bind(struct model *m, struct binder *b, const char *prefix)
 {
     const struct model_desc *d = &m->desc;
-    if (d->tied && !weights_has(b->w, d->names.head)) {
-        binder_scope(b, "%s", prefix);
-        m->head = bind_linear(b, d->names.embed, NULL, d->n_vocab, d->hidden);
-    } else { /* some tied checkpoints carry a head all the same: it is what they were saved with */
-        m->head = bind_linear(b, d->names.head, NULL, d->n_vocab, d->hidden);
-    }
+    binder_scope(b, "%s", prefix);
+    m->embed = bind_linear(b, d->names.embed, NULL, d->n_vocab, d->hidden);
+    binder_scope(b, "%s", "");
+    m->head = d->tied && !weights_has(b->w, d->names.head)
+                  ? m->embed
+                  : bind_linear(b, d->names.head, NULL, d->n_vocab, d->hidden);
 }
 
 static enum galley_status model_bind(struct model *m, struct weights *w, struct galley_err *err)
@@ -79,23 +81,13 @@ static enum galley_status model_bind(struct model *m, struct weights *w, struct 
     const struct model_desc *d = &m->desc;
     const char *prefix = find_prefix(&d->names, w);
     struct binder b = { .dev = m->dev, .w = w, .err = err };
-    const int64_t shape[2] = { d->n_vocab, d->hidden };
-    char name[128];
-    const struct tensor *embed;
-    snprintf(name, sizeof(name), "%s%s", prefix, d->names.embed);
-    b.rc = weights_lookup(w, name, 2, shape, &embed, err);
-    if (b.rc) {
-        return b.rc;
-    }
-    m->embed = *embed;
+    vocab_bind(m, &b, prefix);
     for (int i = 0; !b.rc && i < d->n_layers; i++) {
         binder_scope(&b, "%s%s%d.", prefix, d->names.layer, i);
         layer_bind(&m->layers[i], &b, d, i);
     }
     binder_scope(&b, "%s", prefix);
     m->final_norm = norm_bind(&b, d, true, d->names.final_norm, d->hidden);
-    binder_scope(&b, "%s", "");
-    head_bind(m, &b, prefix);
     m->weight_bytes = b.bytes;
     return b.rc;
 }
@@ -152,7 +144,10 @@ void model_close(struct model *m)
         layer_close(m->dev, &m->layers[i]);
     }
     m->dev->ops->free(m->dev, m->final_norm);
-    m->dev->ops->linear_free(m->dev, m->head);
+    m->dev->ops->linear_free(m->dev, m->embed);
+    if (m->head != m->embed) {
+        m->dev->ops->linear_free(m->dev, m->head);
+    }
     scratch_deinit(&m->scratch, m->dev);
     mem_free(m->layers);
     model_desc_deinit(&m->desc);

@@ -18,8 +18,7 @@
 struct model;
 
 /* Binds and packs the language part of `w` for `dev`.  Every tensor's shape is
- * checked against cfg; a missing one is named.  w may be closed afterwards, except
- * that the embedding table is used in place: w must outlive the model. */
+ * checked against cfg; a missing one is named.  w may be closed afterwards. */
 GALLEY_MUST_USE enum galley_status model_open(struct model **out, struct device *dev,
                                               const struct hf_config *cfg, struct weights *w,
                                               struct galley_err *err);

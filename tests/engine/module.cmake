@@ -5,6 +5,7 @@ galley_test(test_engine SOURCES tests/engine/test_engine.c DEPS engine TIMEOUT 6
 galley_test(test_invariance SOURCES tests/engine/test_invariance.c DEPS engine TIMEOUT 600)
 galley_test(test_serving SOURCES tests/engine/test_serving.c DEPS engine TIMEOUT 600)
 galley_test(test_output SOURCES tests/engine/test_output.c DEPS engine TIMEOUT 600)
+galley_test(test_files_gone SOURCES tests/engine/test_files_gone.c DEPS engine)
 
 # Thousands of requests; minutes, so by hand: build/bin/soak.  A short round of it is a test.
 add_executable(soak tests/engine/soak.c)

@@ -1,4 +1,5 @@
 /* check_rows.c - operators that work row by row or element by element. */
+#include "kernels/quant.h"
 #include "tests/kernels/check.h"
 
 static const int dims[] = { 1, 2, 7, 15, 16, 17, 31, 32, 33, 64, 100, 255, 256, 1000 };
@@ -488,10 +489,10 @@ static void test_top1(void)
 
 static void test_embed(void)
 {
-    enum { VOCAB = 9, DIM = 37 };
+    enum { VOCAB = 41, DIM = 37 }; /* two groups of columns */
     static uint16_t half[VOCAB * DIM + 1];
     static float wide[VOCAB * DIM];
-    static const int32_t ids[] = { 8, 0, 3, 3, 1 };
+    static const int32_t ids[] = { 40, 0, 31, 3, 3, 32, 17 };
     struct devices ds = devices_open();
     for (int i = 0; i < VOCAB * DIM; i++) {
         const uint16_t h = (uint16_t)(check_bits() & 0xbbff); /* finite in both types */
@@ -504,7 +505,11 @@ static void test_embed(void)
             const void *data = type == DTYPE_F32 ? (const void *)wide : (const char *)half + 1;
             const struct tensor t = { (enum dtype)type, 2, { VOCAB, DIM }, data };
             guard_reset(&y);
-            ds.d[i]->ops->embed(ds.d[i], y.p, &t, ids, COUNT(ids));
+            const struct linear_part part = { t, NULL };
+            struct linear *l;
+            T_EQ(ds.d[i]->ops->linear_new(ds.d[i], &l, &part, 1, NULL), GALLEY_OK);
+            ds.d[i]->ops->embed(ds.d[i], y.p, l, ids, COUNT(ids));
+            ds.d[i]->ops->linear_free(ds.d[i], l);
             guard_check(&y, DIM, DIM, ds.d[i]->ops->name);
             for (size_t e = 0; e < COUNT(ids) * DIM; e++) {
                 const size_t at = (size_t)ids[e / DIM] * DIM + e % DIM;
@@ -514,6 +519,38 @@ static void test_embed(void)
                                    : type == DTYPE_F16 ? f16_to_f32(h)
                                                        : bf16_to_f32(h);
                 bytes_same(y.p + e, &want, 1, "embed");
+            }
+        }
+    }
+    guard_free(&y);
+    devices_close(&ds);
+}
+
+/* Rows of a quantised table have the bits of quant_decode, which check_quant holds against ggml. */
+static void test_embed_quantised(void)
+{
+    enum { VOCAB = 41, DIM_MAX = 1312, ROW_MAX = DIM_MAX * 2 };
+    static uint8_t w[VOCAB * ROW_MAX];
+    static float want[DIM_MAX];
+    static const int32_t ids[] = { 40, 0, 31, 3, 3, 32, 17 };
+    struct devices ds = devices_open();
+    struct guarded y = guard_new(COUNT(ids) * DIM_MAX);
+    for (size_t i = 0; i < sizeof(w); i++) {
+        w[i] = (uint8_t)check_bits() & 0x3f; /* f16 scales up to 1.8 */
+    }
+    for (int type = DTYPE_N_DENSE; type < DTYPE_COUNT; type++) {
+        const enum dtype t = (enum dtype)type;
+        const size_t dim = dtype_info(t)->block == 32 ? 1312 : 1280; /* no whole slices of k */
+        const size_t row_bytes = (size_t)dtype_row_bytes(t, dim);
+        const struct linear_part part = { { t, 2, { VOCAB, (int64_t)dim }, w }, NULL };
+        for (int i = 0; i < ds.n; i++) {
+            struct linear *l;
+            T_EQ(ds.d[i]->ops->linear_new(ds.d[i], &l, &part, 1, NULL), GALLEY_OK);
+            ds.d[i]->ops->embed(ds.d[i], y.p, l, ids, COUNT(ids));
+            ds.d[i]->ops->linear_free(ds.d[i], l);
+            for (size_t r = 0; r < COUNT(ids); r++) {
+                quant_decode(want, w + (size_t)ids[r] * row_bytes, t, dim);
+                bytes_same(y.p + r * dim, want, dim, dtype_name(t));
             }
         }
     }
@@ -535,6 +572,7 @@ int main(int argc, char **argv)
         { "rope_angles", test_rope_angles },
         { "top1", test_top1 },
         { "embed", test_embed },
+        { "embed_quantised", test_embed_quantised },
     };
     return t_main(argc, argv, cases, COUNT(cases));
 }
