@@ -1,4 +1,4 @@
-/* vcache.c - see vcache.h; the disk half is vcache_disk.c.
+/* vcache.c - see vcache.h; the disk half is vcache_disk.c, written to by vcache_writer.c's thread.
  *
  * One lock over the table in memory; hashing and files are outside it, so a slow disk delays only
  * who waits for it. */
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "src/base/mem.h"
-#include "vision/vcache_disk.h"
+#include "vision/vcache_writer.h"
 
 #define N_CHAINS 1024 /* a power of two */
 
@@ -22,8 +22,9 @@ struct entry {
 
 struct vcache {
     uint64_t max_bytes;
-    struct vcache_disk *disk; /* NULL: none */
-    pthread_mutex_t lock;     /* below */
+    struct vcache_disk *disk;     /* NULL: none */
+    struct vcache_writer *writer; /* of disk */
+    pthread_mutex_t lock;         /* below */
     struct entry *chain[N_CHAINS];
     struct entry *oldest, *newest;
     struct vcache_stats stats; /* but damaged and disk_errors */
@@ -215,8 +216,17 @@ struct vembed *vcache_find(struct vcache *c, const uint8_t key[HASH_BYTES], int 
 void vcache_add(struct vcache *c, const uint8_t key[HASH_BYTES], struct vembed *e)
 {
     memory_add(c, key, e);
-    if (c->disk) {
-        vcache_disk_write(c->disk, key, e);
+    if (c->writer && !vcache_writer_add(c->writer, key, e)) {
+        pthread_mutex_lock(&c->lock);
+        c->stats.unwritten++;
+        pthread_mutex_unlock(&c->lock);
+    }
+}
+
+void vcache_sync(struct vcache *c)
+{
+    if (c->writer) {
+        vcache_writer_wait(c->writer);
     }
 }
 
@@ -244,13 +254,16 @@ enum galley_status vcache_open(struct vcache **out, const struct vcache_config *
     }
     c->max_bytes = cfg->memory_bytes;
     const uint64_t disk_bytes = cfg->disk_bytes ? cfg->disk_bytes : (uint64_t)1 << 30;
-    const enum galley_status rc =
-        cfg->dir ? vcache_disk_open(&c->disk, cfg->dir, disk_bytes, err) : GALLEY_OK;
+    pthread_mutex_init(&c->lock, NULL);
+    enum galley_status rc = GALLEY_OK;
+    if (cfg->dir) {
+        rc = vcache_disk_open(&c->disk, cfg->dir, disk_bytes, err);
+        rc = rc ? rc : vcache_writer_open(&c->writer, c->disk, err);
+    }
     if (rc) {
-        mem_free(c);
+        vcache_close(c);
         return rc;
     }
-    pthread_mutex_init(&c->lock, NULL);
     *out = c;
     return GALLEY_OK;
 }
@@ -263,6 +276,7 @@ void vcache_close(struct vcache *c)
     while (c->oldest) {
         entry_drop(c, c->oldest);
     }
+    vcache_writer_close(c->writer);
     vcache_disk_close(c->disk);
     pthread_mutex_destroy(&c->lock);
     mem_free(c);

@@ -25,7 +25,7 @@ struct vcache_config {
 
 GALLEY_MUST_USE enum galley_status vcache_open(struct vcache **out, const struct vcache_config *cfg,
                                                struct galley_err *err);
-void vcache_close(struct vcache *c); /* NULL is fine */
+void vcache_close(struct vcache *c); /* writes what was added; NULL is fine */
 
 /* model: hash of the vision weights and preprocessing (vit_hash).  Also the image's identity in
  * prefix.h. */
@@ -44,15 +44,17 @@ void vembed_unref(struct vembed *e); /* NULL is fine */
 
 /* A reference, or NULL when it is in neither place. */
 struct vembed *vcache_find(struct vcache *c, const uint8_t key[HASH_BYTES], int n_rows, int width);
-/* Keeps it (takes its own reference).  Disk trouble is counted, never fatal.  Writing happens
- * here, in the calling thread: hashing and copying a few MB. */
+/* Keeps it (takes its own reference): in memory at once, on disk soon, by a thread of the cache's
+ * own.  Disk trouble is counted, never fatal. */
 void vcache_add(struct vcache *c, const uint8_t key[HASH_BYTES], struct vembed *e);
+void vcache_sync(struct vcache *c); /* waits for the disk */
 
 struct vcache_stats {
     uint64_t hits; /* in memory */
     uint64_t disk_hits, misses;
     uint64_t damaged;      /* files that were not what they should be, removed */
     uint64_t disk_errors;  /* disk full, permissions ...: the cache went on without */
+    uint64_t unwritten;    /* added faster than the disk takes it: in memory only */
     uint64_t memory_bytes; /* held now */
 };
 struct vcache_stats vcache_stats(struct vcache *c);

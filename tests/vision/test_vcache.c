@@ -107,6 +107,7 @@ static void put(struct vcache *c, int i)
     key_of(key, i);
     vcache_add(c, key, e);
     vembed_unref(e);
+    vcache_sync(c);
 }
 
 /* Whether it is there; what is there is right. */
@@ -485,6 +486,57 @@ static void disk_trouble_is_counted(void)
     vcache_close(c);
 }
 
+static double cpu_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Whoever adds neither hashes nor writes; closing writes all that was taken; what the queue had no
+ * room for is counted. */
+static void adding_does_not_wait(void)
+{
+    enum { N = 200, BIG_ROWS = 256, BIG_WIDTH = 1024 };
+    struct vcache *c = cache_open(dir_new(), 4 << 20, 0);
+    struct vembed *e = vembed_new(BIG_ROWS, BIG_WIDTH);
+    uint8_t key[HASH_BYTES];
+    const size_t n_bytes = sizeof(float) * BIG_ROWS * BIG_WIDTH;
+    T_OK(e);
+    memset(e->data, 0, n_bytes);
+    double start = cpu_seconds();
+    for (int i = 0; i < N / 10; i++) {
+        struct hash h;
+        hash_init(&h);
+        hash_add(&h, e->data, n_bytes);
+        hash_finish(&h, key);
+    }
+    const double hashing = (cpu_seconds() - start) * 10;
+    start = cpu_seconds();
+    for (int i = 0; i < N; i++) {
+        key_of(key, i);
+        vcache_add(c, key, e);
+    }
+    T_OK(cpu_seconds() - start < hashing / 10);
+    const uint64_t n_unwritten = vcache_stats(c).unwritten;
+    T_OK(n_unwritten > 0 && n_unwritten < N - 32);
+    vcache_close(c);
+    uint64_t bytes;
+    T_EQ(dir_count(root, "writing-", &bytes), 0);
+    T_EQ(dir_count(root, "", &bytes), N - (int)n_unwritten);
+    T_EQ(bytes, (N - n_unwritten) * (n_bytes + 96));
+    T_EQ(atomic_load(&e->n_refs), 1);
+    c = cache_open(root, 0, 0);
+    key_of(key, 0);
+    struct vembed *first = vcache_find(c, key, BIG_ROWS, BIG_WIDTH);
+    T_OK(first && memcmp(first->data, e->data, n_bytes) == 0);
+    vembed_unref(first);
+    vembed_unref(e);
+    vcache_sync(c); /* nothing to wait for */
+    vcache_close(c);
+    dir_remove(root);
+}
+
 enum { N_KEYS = 24, N_STEPS = 600 };
 
 /* Finds and adds at random, in a directory that holds half of the keys. */
@@ -617,6 +669,7 @@ static const struct t_case cases[] = {
     { "budget_keeps_the_recent", budget_keeps_the_recent },
     { "refuses_unsafe_directories", refuses_unsafe_directories },
     { "disk_trouble_is_counted", disk_trouble_is_counted },
+    { "adding_does_not_wait", adding_does_not_wait },
     { "processes_share_a_directory", processes_share_a_directory },
     { "killed_writers_leave_no_torn_file", killed_writers_leave_no_torn_file },
     { "threads_share_a_cache", threads_share_a_cache },
