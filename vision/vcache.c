@@ -64,10 +64,11 @@ void vembed_unref(struct vembed *e)
     }
 }
 
-static uint64_t embed_bytes(const struct vembed *e)
+/* What keeping it takes. */
+static uint64_t embed_bytes(int n_rows, int width)
 {
-    return sizeof(struct entry) + sizeof(*e) +
-           (uint64_t)e->n_rows * (uint64_t)e->width * sizeof(float);
+    return sizeof(struct entry) + sizeof(struct vembed) +
+           (uint64_t)n_rows * (uint64_t)width * sizeof(float);
 }
 
 /* ---- keys ---- */
@@ -135,7 +136,7 @@ static void entry_drop(struct vcache *c, struct entry *x)
     }
     *at = x->next;
     list_remove(c, x);
-    c->stats.memory_bytes -= embed_bytes(x->e);
+    c->stats.memory_bytes -= embed_bytes(x->e->n_rows, x->e->width);
     vembed_unref(x->e);
     mem_free(x);
 }
@@ -150,7 +151,7 @@ static struct entry *entry_keep(struct vcache *c, struct entry *x, const uint8_t
         list_append(c, known);
         return x;
     }
-    const uint64_t bytes = embed_bytes(e);
+    const uint64_t bytes = embed_bytes(e->n_rows, e->width);
     if (!x || bytes > c->max_bytes) {
         return x;
     }
@@ -197,29 +198,56 @@ static struct vembed *memory_find(struct vcache *c, const uint8_t key[HASH_BYTES
     return e;
 }
 
+static void count(struct vcache *c, uint64_t *n)
+{
+    pthread_mutex_lock(&c->lock);
+    *n += 1;
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* A reference to what is on disk, in memory from now on. */
+static struct vembed *disk_find(struct vcache *c, const uint8_t key[HASH_BYTES], int n_rows,
+                                int width)
+{
+    struct vembed *e = c->disk ? vcache_disk_read(c->disk, key, n_rows, width) : NULL;
+    if (e) {
+        count(c, &c->stats.disk_hits);
+        memory_add(c, key, e);
+    }
+    return e;
+}
+
 struct vembed *vcache_find(struct vcache *c, const uint8_t key[HASH_BYTES], int n_rows, int width)
 {
     struct vembed *e = memory_find(c, key, n_rows, width);
     if (e) {
         return e;
     }
-    e = c->disk ? vcache_disk_read(c->disk, key, n_rows, width) : NULL;
-    pthread_mutex_lock(&c->lock);
-    *(e ? &c->stats.disk_hits : &c->stats.misses) += 1;
-    pthread_mutex_unlock(&c->lock);
-    if (e) {
-        memory_add(c, key, e);
+    e = disk_find(c, key, n_rows, width);
+    if (!e) {
+        count(c, &c->stats.misses);
     }
     return e;
+}
+
+void vcache_warm(struct vcache *c, const uint8_t key[HASH_BYTES], int n_rows, int width)
+{
+    if (!c->disk || embed_bytes(n_rows, width) > c->max_bytes) {
+        return;
+    }
+    pthread_mutex_lock(&c->lock);
+    const bool known = entry_find(c, key) != NULL;
+    pthread_mutex_unlock(&c->lock);
+    if (!known) {
+        vembed_unref(disk_find(c, key, n_rows, width));
+    }
 }
 
 void vcache_add(struct vcache *c, const uint8_t key[HASH_BYTES], struct vembed *e)
 {
     memory_add(c, key, e);
     if (c->writer && !vcache_writer_add(c->writer, key, e)) {
-        pthread_mutex_lock(&c->lock);
-        c->stats.unwritten++;
-        pthread_mutex_unlock(&c->lock);
+        count(c, &c->stats.unwritten);
     }
 }
 

@@ -44,6 +44,10 @@ void vembed_unref(struct vembed *e); /* NULL is fine */
 
 /* A reference, or NULL when it is in neither place. */
 struct vembed *vcache_find(struct vcache *c, const uint8_t key[HASH_BYTES], int n_rows, int width);
+/* Reads what is on disk into memory, so that a later vcache_find does not: for threads that may
+ * wait.
+ */
+void vcache_warm(struct vcache *c, const uint8_t key[HASH_BYTES], int n_rows, int width);
 /* Keeps it (takes its own reference): in memory at once, on disk soon, by a thread of the cache's
  * own.  Disk trouble is counted, never fatal. */
 void vcache_add(struct vcache *c, const uint8_t key[HASH_BYTES], struct vembed *e);

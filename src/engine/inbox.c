@@ -45,7 +45,14 @@ enum galley_status engine_submit(struct engine *e, const struct engine_request *
     if (!promise_place(e)) {
         return galley_err_set(err, GALLEY_ELIMIT, "queue is full: %d requests wait", e->max_inbox);
     }
-    const struct prompt_context ctx = { &e->cp, e->max_pixels, e->prefix, e->vision_hash };
+    const struct prompt_context ctx = {
+        .cp = &e->cp,
+        .max_pixels = e->max_pixels,
+        .cache = e->prefix,
+        .vision_hash = e->vision_hash,
+        .vcache = e->vcache,
+        .hidden = model_hidden(e->model),
+    };
     struct request *q;
     const enum galley_status rc = request_new(&q, r, &ctx, &e->limits, err);
     if (rc) {

@@ -9,7 +9,6 @@
 
 #include "src/base/buf.h"
 #include "src/base/mem.h"
-#include "vision/vcache.h"
 
 #define TEXT_MAX   (16u << 20) /* bytes of one run of text */
 #define PROMPT_MAX (1 << 20)   /* tokens */
@@ -156,6 +155,7 @@ static enum galley_status add_image(struct builder *b, const struct engine_part 
         rc = add_ids(b, &cfg->image_pad, 1, err);
     }
     vcache_key(im->key, b->ctx->vision_hash, part->image, &im->grid);
+    vcache_warm(b->ctx->vcache, im->key, im->n_rows, b->ctx->hidden);
     return rc ? rc : add_ids(b, &cfg->vision_end, 1, err);
 }
 

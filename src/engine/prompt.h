@@ -9,6 +9,7 @@
 #include "src/engine/engine.h"
 #include "src/format/checkpoint.h"
 #include "src/model/prefix.h"
+#include "vision/vcache.h"
 #include "vision/vision.h"
 
 struct prompt_image {
@@ -36,6 +37,8 @@ struct prompt_context {
     int64_t max_pixels;               /* of one image as encoded */
     const struct prefix_cache *cache; /* NULL: no keys */
     const uint8_t *vision_hash;       /* HASH_BYTES */
+    struct vcache *vcache;            /* images on its disk are read; NULL: a text model */
+    int hidden;                       /* width of embeddings */
 };
 
 #define PROMPT_IMAGES_MAX 256

@@ -171,6 +171,44 @@ static inline void ask_init(struct ask *a, struct image *image, const char *text
                               .user = slot } };
 }
 
+#define WORDS "galley proof print region page line word letter margin column table figure "
+
+static inline void ask_text(struct ask *a, const char *text, int n_new, struct slot *slot)
+{
+    ask_init(a, NULL, text, slot);
+    a->r.max_new_tokens = n_new;
+    a->r.ignore_eos = true;
+}
+
+/* About 6 tokens a repetition with the built-in vocabulary's letters. */
+static inline char *long_text(int n)
+{
+    char *s = mem_alloc((size_t)n * sizeof(WORDS));
+    T_OK(s);
+    s[0] = '\0';
+    for (int i = 0; i < n; i++) {
+        memcpy(s + (size_t)i * (sizeof(WORDS) - 1), WORDS, sizeof(WORDS));
+    }
+    return s;
+}
+
+/* Prompts of ids, without a frame: n rows exactly. */
+static inline void ask_ids(struct ask *a, const int32_t *ids, int n, int n_new, struct slot *slot)
+{
+    ask_text(a, NULL, n_new, slot);
+    a->parts[0].tokens = ids;
+    a->parts[0].n_tokens = n;
+    a->message.n_parts = 1;
+    a->r.raw = true;
+}
+
+static inline void fill_ids(int32_t *ids, int n, int salt)
+{
+    for (int k = 0; k < n; k++) {
+        ids[k] = 300 + (k * 31 + salt * 97) % 1500;
+    }
+}
+
 static inline request_id submit_request(struct engine *e, const struct engine_request *r)
 {
     request_id id;

@@ -6,27 +6,6 @@
 #include "src/engine/request.h"
 #include "tests/engine/engine_t.h"
 
-#define WORDS "galley proof print region page line word letter margin column table figure "
-
-static void ask_text(struct ask *a, const char *text, int n_new, struct slot *slot)
-{
-    ask_init(a, NULL, text, slot);
-    a->r.max_new_tokens = n_new;
-    a->r.ignore_eos = true;
-}
-
-/* About 6 tokens a repetition with the built-in vocabulary's letters. */
-static char *long_text(int n)
-{
-    char *s = mem_alloc((size_t)n * sizeof(WORDS));
-    T_OK(s);
-    s[0] = '\0';
-    for (int i = 0; i < n; i++) {
-        memcpy(s + (size_t)i * (sizeof(WORDS) - 1), WORDS, sizeof(WORDS));
-    }
-    return s;
-}
-
 static void decoding_goes_on_beside_a_long_prompt(void)
 {
     struct engine *e = open_with((struct engine_config){ .max_rows = 32, .max_seqs = 4 });
@@ -210,23 +189,6 @@ static void a_large_picture_holds_nobody_up(void)
     engine_close(e);
     inbox_deinit(&b);
     image_unref(im);
-}
-
-/* Prompts of ids, without a frame: n rows exactly. */
-static void ask_ids(struct ask *a, const int32_t *ids, int n, int n_new, struct slot *slot)
-{
-    ask_text(a, NULL, n_new, slot);
-    a->parts[0].tokens = ids;
-    a->parts[0].n_tokens = n;
-    a->message.n_parts = 1;
-    a->r.raw = true;
-}
-
-static void fill_ids(int32_t *ids, int n, int salt)
-{
-    for (int k = 0; k < n; k++) {
-        ids[k] = 300 + (k * 31 + salt * 97) % 1500;
-    }
 }
 
 /* With all places taken, who comes with a better priority takes one, and who comes with the same
@@ -542,108 +504,6 @@ static void everybody_ends_once(void)
     inbox_deinit(&b);
 }
 
-/* Requests that hold the same image: one encoding; later ones find it. */
-static void an_image_is_encoded_once(void)
-{
-    struct engine *e = open_with((struct engine_config){ .max_seqs = 8, .no_prefix_cache = true });
-    struct inbox b;
-    inbox_init(&b);
-    for (int i = 0; i < 6; i++) {
-        submit(e, &b, i, golden[1].image, NULL, 1);
-        if (i == 4) {
-            wait_for(&b, 5);
-        }
-    }
-    wait_for(&b, 6);
-    const struct engine_totals t = engine_totals(e);
-    T_EQ(t.n_images, 6);
-    T_EQ(t.n_images_cached, 5);
-    T_EQ(b.slot[0].r.n_images_cached, 0);
-    T_EQ(b.slot[5].r.n_images_cached, 1);
-    T_OK(b.slot[5].r.encode_seconds == 0 && b.slot[0].r.encode_seconds > 0);
-    engine_close(e);
-    inbox_deinit(&b);
-}
-
-/* The same size is not the same image: another answer, nothing shared beyond the frame. */
-static void other_pixels_are_another_image(void)
-{
-    struct engine *e = open_with((struct engine_config){ 0 });
-    struct inbox b;
-    inbox_init(&b);
-    struct image *im =
-        image_crop(golden[0].image, 0, 0, golden[0].image->width, golden[0].image->height);
-    T_OK(im);
-    submit(e, &b, 0, golden[0].image, NULL, 1);
-    wait_for(&b, 1);
-    submit(e, &b, 1, im, NULL, 1); /* a copy: all of it is there */
-    wait_for(&b, 2);
-    T_STR(b.slot[1].text, golden[0].text);
-    T_OK(b.slot[1].r.n_cached >= (b.slot[1].r.n_prompt - 1) / KV_BLOCK * KV_BLOCK);
-    T_EQ(b.slot[1].r.n_images_cached, 1);
-    im->rgb[3 * (im->width / 2)] ^= 0x80; /* one value of one pixel of the first row */
-    submit(e, &b, 2, im, NULL, 1);
-    wait_for(&b, 3);
-    T_EQ(b.slot[2].r.n_cached, 0);
-    T_EQ(b.slot[2].r.n_images_cached, 0);
-    image_unref(im);
-    engine_close(e);
-    inbox_deinit(&b);
-}
-
-/* The next turn of a conversation finds the last one's keys, its answer's too. */
-static void the_next_turn_finds_the_last(void)
-{
-    enum { N_FIRST = 40, N_ANSWER = 64, N_MORE = 5 };
-    static int32_t ids[N_FIRST + N_ANSWER + N_MORE];
-    for (int i = 0; i < N_FIRST + N_ANSWER + N_MORE; i++) {
-        ids[i] = 300 + i * 31 % 1500;
-    }
-    struct engine *e = open_with((struct engine_config){ 0 });
-    struct inbox b;
-    inbox_init(&b);
-    for (int i = 0; i < 2; i++) {
-        struct ask a;
-        ask_ids(&a, ids, i == 0 ? N_FIRST : N_FIRST + N_ANSWER + N_MORE, N_ANSWER, &b.slot[i]);
-        submit_request(e, &a.r);
-        wait_for(&b, i + 1);
-        if (i == 0) {
-            T_EQ(b.slot[0].n_tokens, N_ANSWER);
-            memcpy(ids + N_FIRST, b.slot[0].tokens, N_ANSWER * sizeof(*ids));
-        }
-    }
-    /* The last token of the answer had no keys yet. */
-    T_EQ(b.slot[1].r.n_cached, (N_FIRST + N_ANSWER - 1) / KV_BLOCK * KV_BLOCK);
-    engine_close(e);
-    inbox_deinit(&b);
-}
-
-/* Requests with the same long prompt, all at once: those behind wait for the first one's blocks. */
-static void a_long_beginning_is_computed_once(void)
-{
-    struct engine *e = open_with((struct engine_config){ 0 });
-    struct inbox b;
-    inbox_init(&b);
-    char *text = long_text(8);
-    for (int i = 0; i < 6; i++) {
-        struct ask a;
-        ask_text(&a, text, 8, &b.slot[i]);
-        a.r.sampling = (struct sample_params){ .temperature = 1, .seed = (uint64_t)i };
-        submit_request(e, &a.r);
-    }
-    wait_for(&b, 6);
-    const int whole = (b.slot[0].r.n_prompt - 1) / KV_BLOCK * KV_BLOCK;
-    T_OK(whole > 100);
-    int n_computed = 0;
-    for (int i = 0; i < 6; i++) {
-        n_computed += b.slot[i].r.n_prompt - b.slot[i].r.n_cached;
-    }
-    T_OK(n_computed < b.slot[0].r.n_prompt + 6 * 2 * KV_BLOCK);
-    engine_close(e);
-    inbox_deinit(&b);
-    mem_free(text);
-}
-
 static void what_cannot_be_served_says_why(void)
 {
     struct engine *e = open_with((struct engine_config){ .context = 200 });
@@ -753,10 +613,6 @@ static const struct t_case cases[] = {
     { "deadlines_end_waiting_and_running", deadlines_end_waiting_and_running },
     { "cancels_take_effect_in_every_phase", cancels_take_effect_in_every_phase },
     { "everybody_ends_once", everybody_ends_once },
-    { "an_image_is_encoded_once", an_image_is_encoded_once },
-    { "other_pixels_are_another_image", other_pixels_are_another_image },
-    { "the_next_turn_finds_the_last", the_next_turn_finds_the_last },
-    { "a_long_beginning_is_computed_once", a_long_beginning_is_computed_once },
     { "what_cannot_be_served_says_why", what_cannot_be_served_says_why },
     { "the_context_ends_a_text", the_context_ends_a_text },
     { "short_memory_fails_one_request", short_memory_fails_one_request },

@@ -537,6 +537,38 @@ static void adding_does_not_wait(void)
     dir_remove(root);
 }
 
+/* What was read ahead needs no disk any more, and counts once. */
+static void warm_is_found_in_memory(void)
+{
+    uint8_t key[HASH_BYTES];
+    char path[300];
+    struct vcache *c = cache_open(dir_new(), 1 << 20, 0);
+    put(c, 1);
+    put(c, 2);
+    vcache_close(c);
+    c = cache_open(root, 1 << 20, 0);
+    for (int i = 1; i <= 3; i++) {
+        key_of(key, i);
+        vcache_warm(c, key, ROWS, WIDTH);
+        vcache_warm(c, key, ROWS, WIDTH);
+    }
+    struct vcache_stats s = vcache_stats(c);
+    T_OK(s.disk_hits == 2 && s.hits == 0 && s.misses == 0);
+    path_of(path, root, 1);
+    T_EQ(unlink(path), 0);
+    T_OK(has(c, 1) && has(c, 2) && !has(c, 3));
+    s = vcache_stats(c);
+    T_OK(s.disk_hits == 2 && s.hits == 2 && s.misses == 1);
+    vcache_close(c);
+    c = cache_open(root, 0, 0); /* no memory to read into: nothing is read */
+    key_of(key, 2);
+    vcache_warm(c, key, ROWS, WIDTH);
+    T_EQ(vcache_stats(c).disk_hits, 0);
+    T_OK(has(c, 2));
+    vcache_close(c);
+    dir_remove(root);
+}
+
 enum { N_KEYS = 24, N_STEPS = 600 };
 
 /* Finds and adds at random, in a directory that holds half of the keys. */
@@ -670,6 +702,7 @@ static const struct t_case cases[] = {
     { "refuses_unsafe_directories", refuses_unsafe_directories },
     { "disk_trouble_is_counted", disk_trouble_is_counted },
     { "adding_does_not_wait", adding_does_not_wait },
+    { "warm_is_found_in_memory", warm_is_found_in_memory },
     { "processes_share_a_directory", processes_share_a_directory },
     { "killed_writers_leave_no_torn_file", killed_writers_leave_no_torn_file },
     { "threads_share_a_cache", threads_share_a_cache },

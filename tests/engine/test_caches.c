@@ -1,0 +1,213 @@
+/* test_caches.c - what is kept between requests: images' embeddings, in memory and on disk, and the
+ * blocks of prompts. */
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/engine/engine_t.h"
+
+/* Requests that hold the same image: one encoding; later ones find it. */
+static void an_image_is_encoded_once(void)
+{
+    struct engine *e = open_with((struct engine_config){ .max_seqs = 8, .no_prefix_cache = true });
+    struct inbox b;
+    inbox_init(&b);
+    for (int i = 0; i < 6; i++) {
+        submit(e, &b, i, golden[1].image, NULL, 1);
+        if (i == 4) {
+            wait_for(&b, 5);
+        }
+    }
+    wait_for(&b, 6);
+    const struct engine_totals t = engine_totals(e);
+    T_EQ(t.n_images, 6);
+    T_EQ(t.n_images_cached, 5);
+    T_EQ(b.slot[0].r.n_images_cached, 0);
+    T_EQ(b.slot[5].r.n_images_cached, 1);
+    T_OK(b.slot[5].r.encode_seconds == 0 && b.slot[0].r.encode_seconds > 0);
+    engine_close(e);
+    inbox_deinit(&b);
+}
+
+/* The same size is not the same image: another answer, nothing shared beyond the frame. */
+static void other_pixels_are_another_image(void)
+{
+    struct engine *e = open_with((struct engine_config){ 0 });
+    struct inbox b;
+    inbox_init(&b);
+    struct image *im =
+        image_crop(golden[0].image, 0, 0, golden[0].image->width, golden[0].image->height);
+    T_OK(im);
+    submit(e, &b, 0, golden[0].image, NULL, 1);
+    wait_for(&b, 1);
+    submit(e, &b, 1, im, NULL, 1); /* a copy: all of it is there */
+    wait_for(&b, 2);
+    T_STR(b.slot[1].text, golden[0].text);
+    T_OK(b.slot[1].r.n_cached >= (b.slot[1].r.n_prompt - 1) / KV_BLOCK * KV_BLOCK);
+    T_EQ(b.slot[1].r.n_images_cached, 1);
+    im->rgb[3 * (im->width / 2)] ^= 0x80; /* one value of one pixel of the first row */
+    submit(e, &b, 2, im, NULL, 1);
+    wait_for(&b, 3);
+    T_EQ(b.slot[2].r.n_cached, 0);
+    T_EQ(b.slot[2].r.n_images_cached, 0);
+    image_unref(im);
+    engine_close(e);
+    inbox_deinit(&b);
+}
+
+/* The next turn of a conversation finds the last one's keys, its answer's too. */
+static void the_next_turn_finds_the_last(void)
+{
+    enum { N_FIRST = 40, N_ANSWER = 64, N_MORE = 5 };
+    static int32_t ids[N_FIRST + N_ANSWER + N_MORE];
+    for (int i = 0; i < N_FIRST + N_ANSWER + N_MORE; i++) {
+        ids[i] = 300 + i * 31 % 1500;
+    }
+    struct engine *e = open_with((struct engine_config){ 0 });
+    struct inbox b;
+    inbox_init(&b);
+    for (int i = 0; i < 2; i++) {
+        struct ask a;
+        ask_ids(&a, ids, i == 0 ? N_FIRST : N_FIRST + N_ANSWER + N_MORE, N_ANSWER, &b.slot[i]);
+        submit_request(e, &a.r);
+        wait_for(&b, i + 1);
+        if (i == 0) {
+            T_EQ(b.slot[0].n_tokens, N_ANSWER);
+            memcpy(ids + N_FIRST, b.slot[0].tokens, N_ANSWER * sizeof(*ids));
+        }
+    }
+    /* The last token of the answer had no keys yet. */
+    T_EQ(b.slot[1].r.n_cached, (N_FIRST + N_ANSWER - 1) / KV_BLOCK * KV_BLOCK);
+    engine_close(e);
+    inbox_deinit(&b);
+}
+
+/* Requests with the same long prompt, all at once: those behind wait for the first one's blocks. */
+static void a_long_beginning_is_computed_once(void)
+{
+    struct engine *e = open_with((struct engine_config){ 0 });
+    struct inbox b;
+    inbox_init(&b);
+    char *text = long_text(8);
+    for (int i = 0; i < 6; i++) {
+        struct ask a;
+        ask_text(&a, text, 8, &b.slot[i]);
+        a.r.sampling = (struct sample_params){ .temperature = 1, .seed = (uint64_t)i };
+        submit_request(e, &a.r);
+    }
+    wait_for(&b, 6);
+    const int whole = (b.slot[0].r.n_prompt - 1) / KV_BLOCK * KV_BLOCK;
+    T_OK(whole > 100);
+    int n_computed = 0;
+    for (int i = 0; i < 6; i++) {
+        n_computed += b.slot[i].r.n_prompt - b.slot[i].r.n_cached;
+    }
+    T_OK(n_computed < b.slot[0].r.n_prompt + 6 * 2 * KV_BLOCK);
+    engine_close(e);
+    inbox_deinit(&b);
+    mem_free(text);
+}
+
+/* ---- on disk ---- */
+
+static char cache_dir[64];
+
+static struct engine *open_cached(struct engine_config cfg)
+{
+    cfg.vision_cache_dir = cache_dir;
+    return open_with(cfg);
+}
+
+static void dir_make(void)
+{
+    snprintf(cache_dir, sizeof(cache_dir), "/tmp/galley-caches-XXXXXX");
+    T_OK(mkdtemp(cache_dir));
+}
+
+/* Calls fn with the path of every file; how many there are. */
+static int dir_each(void (*fn)(const char *path))
+{
+    DIR *d = opendir(cache_dir);
+    int n = 0;
+    T_OK(d);
+    for (struct dirent *x = readdir(d); x; x = readdir(d)) {
+        if (x->d_name[0] != '.') {
+            char path[400];
+            snprintf(path, sizeof(path), "%s/%s", cache_dir, x->d_name);
+            fn(path);
+            n++;
+        }
+    }
+    closedir(d);
+    return n;
+}
+
+static void file_remove(const char *path)
+{
+    T_EQ(unlink(path), 0);
+}
+
+static void dir_remove(void)
+{
+    dir_each(file_remove);
+    T_EQ(rmdir(cache_dir), 0);
+}
+
+/* One request for each image, one after the other. */
+static void fill_dir(void)
+{
+    struct engine *e = open_cached((struct engine_config){ 0 });
+    struct inbox b;
+    inbox_init(&b);
+    for (int i = 0; i < N_IMAGES; i++) {
+        submit(e, &b, i, golden[i].image, NULL, 1);
+    }
+    wait_for(&b, N_IMAGES);
+    for (int i = 0; i < N_IMAGES; i++) {
+        T_EQ(b.slot[i].r.n_images_cached, 0);
+        T_STR(b.slot[i].text, golden[i].text);
+    }
+    engine_close(e);
+    inbox_deinit(&b);
+}
+
+/* Embeddings are read while a request is handed over, not by the engine's thread: when the files go
+ * while it waits, it has them. */
+static void a_known_image_is_read_on_the_way_in(void)
+{
+    dir_make();
+    fill_dir();
+    struct engine *e = open_cached((struct engine_config){ .max_seqs = 1 });
+    struct inbox b;
+    inbox_init(&b);
+    struct ask a;
+    ask_text(&a, "x", 1500, &b.slot[0]);
+    const request_id id = submit_request(e, &a.r);
+    wait_for_tokens(&b.slot[0], 1); /* it has the only place */
+    for (int i = 0; i < N_IMAGES; i++) {
+        submit(e, &b, 1 + i, golden[i].image, NULL, 1);
+    }
+    T_EQ(dir_each(file_remove), N_IMAGES);
+    engine_cancel(e, id);
+    wait_for(&b, 1 + N_IMAGES);
+    for (int i = 0; i < N_IMAGES; i++) {
+        T_EQ(b.slot[1 + i].r.n_images_cached, 1);
+        T_STR(b.slot[1 + i].text, golden[i].text);
+    }
+    engine_close(e);
+    inbox_deinit(&b);
+    dir_remove();
+}
+
+static const struct t_case cases[] = {
+    { "an_image_is_encoded_once", an_image_is_encoded_once },
+    { "other_pixels_are_another_image", other_pixels_are_another_image },
+    { "the_next_turn_finds_the_last", the_next_turn_finds_the_last },
+    { "a_long_beginning_is_computed_once", a_long_beginning_is_computed_once },
+    { "a_known_image_is_read_on_the_way_in", a_known_image_is_read_on_the_way_in },
+};
+
+int main(int argc, char **argv)
+{
+    return engine_tests(argc, argv, cases, COUNT(cases));
+}
