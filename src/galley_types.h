@@ -228,6 +228,13 @@ struct galley_totals {
     uint64_t n_prompt_tokens, n_cached_tokens, n_output_tokens;
     uint64_t n_drafted, n_accepted, n_preemptions, n_images, n_images_cached;
     int n_running, n_waiting, n_kv_blocks, n_kv_free;
+    /* The cache of image embeddings; the first trouble of each kind is said to the log, too. */
+    uint64_t n_vision_hits, n_vision_disk_hits, n_vision_misses;
+    uint64_t n_vision_evicted, n_vision_disk_evicted; /* to make room */
+    uint64_t n_vision_damaged;     /* files that were not what they should be, removed */
+    uint64_t n_vision_disk_errors; /* disk full, permissions ...: it went on without */
+    uint64_t n_vision_unwritten;   /* came faster than the disk takes them: kept in memory only */
+    uint64_t vision_cache_bytes;   /* held in memory now */
 };
 
 /* ---- planning ---- */

@@ -240,6 +240,15 @@ struct galley_totals galley_engine_totals(const struct galley_engine *e)
         .n_waiting = t.n_waiting,
         .n_kv_blocks = t.n_kv_blocks,
         .n_kv_free = t.n_kv_free,
+        .n_vision_hits = t.vision.hits,
+        .n_vision_disk_hits = t.vision.disk_hits,
+        .n_vision_misses = t.vision.misses,
+        .n_vision_evicted = t.vision.evicted,
+        .n_vision_disk_evicted = t.vision.disk_evicted,
+        .n_vision_damaged = t.vision.damaged,
+        .n_vision_disk_errors = t.vision.disk_errors,
+        .n_vision_unwritten = t.vision.unwritten,
+        .vision_cache_bytes = t.vision.memory_bytes,
     };
 }
 

@@ -27,7 +27,7 @@ struct vcache {
     pthread_mutex_t lock;         /* below */
     struct entry *chain[N_CHAINS];
     struct entry *oldest, *newest;
-    struct vcache_stats stats; /* but damaged and disk_errors */
+    struct vcache_stats stats; /* but the disk's */
 };
 
 /* ---- embeddings ---- */
@@ -157,6 +157,7 @@ static struct entry *entry_keep(struct vcache *c, struct entry *x, const uint8_t
     }
     while (c->stats.memory_bytes > c->max_bytes - bytes) {
         entry_drop(c, c->oldest);
+        c->stats.evicted++;
     }
     struct entry **chain = chain_of(c, key);
     *x = (struct entry){ .e = vembed_ref(e), .next = *chain };
@@ -264,8 +265,7 @@ struct vcache_stats vcache_stats(struct vcache *c)
     struct vcache_stats s = c->stats;
     pthread_mutex_unlock(&c->lock);
     if (c->disk) {
-        s.damaged = vcache_disk_n_damaged(c->disk);
-        s.disk_errors = vcache_disk_n_errors(c->disk);
+        vcache_disk_stats(c->disk, &s);
     }
     return s;
 }
@@ -285,7 +285,7 @@ enum galley_status vcache_open(struct vcache **out, const struct vcache_config *
     pthread_mutex_init(&c->lock, NULL);
     enum galley_status rc = GALLEY_OK;
     if (cfg->dir) {
-        rc = vcache_disk_open(&c->disk, cfg->dir, disk_bytes, err);
+        rc = vcache_disk_open(&c->disk, cfg->dir, disk_bytes, &cfg->log, err);
         rc = rc ? rc : vcache_writer_open(&c->writer, c->disk, err);
     }
     if (rc) {

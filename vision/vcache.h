@@ -13,6 +13,7 @@
 
 #include "src/base/hash.h"
 #include "src/base/image.h"
+#include "src/base/log.h"
 #include "vision/vision.h"
 
 struct vcache;
@@ -21,6 +22,7 @@ struct vcache_config {
     uint64_t memory_bytes; /* 0: nothing is kept in memory */
     const char *dir;       /* NULL: no disk.  Made (mode 0700) when missing; lent to vcache_open */
     uint64_t disk_bytes;   /* 0: 1 GiB */
+    struct log log;        /* called by any thread: the first damaged file, the first full disk */
 };
 
 GALLEY_MUST_USE enum galley_status vcache_open(struct vcache **out, const struct vcache_config *cfg,
@@ -56,10 +58,11 @@ void vcache_sync(struct vcache *c); /* waits for the disk */
 struct vcache_stats {
     uint64_t hits; /* in memory */
     uint64_t disk_hits, misses;
-    uint64_t damaged;      /* files that were not what they should be, removed */
-    uint64_t disk_errors;  /* disk full, permissions ...: the cache went on without */
-    uint64_t unwritten;    /* added faster than the disk takes it: in memory only */
-    uint64_t memory_bytes; /* held now */
+    uint64_t evicted, disk_evicted; /* to make room */
+    uint64_t damaged;               /* files that were not what they should be, removed */
+    uint64_t disk_errors;           /* disk full, permissions ...: the cache went on without */
+    uint64_t unwritten;             /* added faster than the disk takes it: in memory only */
+    uint64_t memory_bytes;          /* held now */
 };
 struct vcache_stats vcache_stats(struct vcache *c);
 

@@ -36,7 +36,10 @@ struct vcache_disk {
     int dir;
     uint64_t max_bytes;
     uint64_t nonce; /* tells this process's temporary names from others' */
-    _Atomic uint64_t n_temp, n_damaged, n_errors;
+    struct log log;
+    char *path; /* of dir, for the log */
+    _Atomic uint64_t n_temp, n_damaged, n_errors, n_evicted;
+    atomic_bool said_damaged, said_full, said_error;
     pthread_mutex_t lock; /* below; held through a scan */
     uint64_t used;        /* as last seen, own writes added */
     uint64_t unseen;      /* own writes since */
@@ -84,6 +87,28 @@ static void count(_Atomic uint64_t *n)
     atomic_fetch_add_explicit(n, 1, memory_order_relaxed); /* orders nothing */
 }
 
+static void note_damage(struct vcache_disk *d)
+{
+    count(&d->n_damaged);
+    if (!atomic_exchange_explicit(&d->said_damaged, true, memory_order_relaxed)) {
+        log_line(&d->log, LOG_WARN, "vcache.damaged",
+                 "a file in %s was not what it should be and is removed; further ones are counted",
+                 d->path);
+    }
+}
+
+static void note_trouble(struct vcache_disk *d, const char *what, int why)
+{
+    const bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
+    count(&d->n_errors);
+    if (!atomic_exchange_explicit(full ? &d->said_full : &d->said_error, true,
+                                  memory_order_relaxed)) {
+        log_line(&d->log, LOG_WARN, full ? "vcache.full" : "vcache.disk",
+                 "cannot %s %s: %s; it goes on without, further ones are counted", what, d->path,
+                 strerror(why));
+    }
+}
+
 /* ---- reading ---- */
 
 /* False at the end of the file and on errors. */
@@ -120,9 +145,9 @@ static bool content_read(int fd, const uint8_t key[HASH_BYTES], struct vembed *e
 /* Not what this cache writes: out with it. */
 static void file_remove(struct vcache_disk *d, const char *name)
 {
-    count(&d->n_damaged);
+    note_damage(d);
     if (unlinkat(d->dir, name, 0) != 0 && errno != ENOENT) {
-        count(&d->n_errors);
+        note_trouble(d, "remove a file from", errno);
     }
 }
 
@@ -137,7 +162,7 @@ struct vembed *vcache_disk_read(struct vcache_disk *d, const uint8_t key[HASH_BY
         if (errno == ELOOP || errno == ENXIO) { /* a link, a socket */
             file_remove(d, name);
         } else if (errno != ENOENT) {
-            count(&d->n_errors);
+            note_trouble(d, "read a file in", errno);
         }
         return NULL;
     }
@@ -221,23 +246,24 @@ static bool listing_see(struct vcache_disk *d, struct listing *l, const char *na
     return true;
 }
 
-/* False, with what was seen so far, when the directory or memory fails. */
-static bool listing_read(struct vcache_disk *d, struct listing *l)
+/* 0, or what failed, directory or memory, with what was seen so far. */
+static int listing_read(struct vcache_disk *d, struct listing *l)
 {
     const int fd = openat(d->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     if (!dir) {
+        const int why = errno;
         if (fd >= 0) {
             close(fd);
         }
-        return false;
+        return why;
     }
     bool ok = true;
     for (struct dirent *e = readdir(dir); ok && e; e = readdir(dir)) {
         ok = listing_see(d, l, e->d_name);
     }
     closedir(dir);
-    return ok;
+    return ok ? 0 : ENOMEM;
 }
 
 static int oldest_first(const void *a, const void *b)
@@ -253,17 +279,20 @@ static int oldest_first(const void *a, const void *b)
 static void budget_keep(struct vcache_disk *d)
 {
     struct listing l = { 0 };
-    if (!listing_read(d, &l)) {
-        count(&d->n_errors);
+    const int why = listing_read(d, &l);
+    if (why) {
+        note_trouble(d, "list", why);
     }
     if (l.bytes > d->max_bytes) {
         qsort(l.file, l.n, sizeof(*l.file), oldest_first);
         for (size_t i = 0; i < l.n && l.bytes > d->max_bytes / 8 * KEEP_EIGHTHS; i++) {
-            if (unlinkat(d->dir, l.file[i].name, 0) == 0 || errno == ENOENT) {
-                l.bytes -= l.file[i].bytes;
-            } else {
-                count(&d->n_errors);
+            if (unlinkat(d->dir, l.file[i].name, 0) == 0) {
+                count(&d->n_evicted);
+            } else if (errno != ENOENT) {
+                note_trouble(d, "remove a file from", errno);
+                continue;
             }
+            l.bytes -= l.file[i].bytes;
         }
     }
     d->used = l.bytes;
@@ -315,14 +344,23 @@ void vcache_disk_write(struct vcache_disk *d, const uint8_t key[HASH_BYTES], con
              (unsigned long long)i);
     const int fd = openat(d->dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
-        count(&d->n_errors);
+        note_trouble(d, "make a file in", errno);
         return;
     }
-    const bool written = content_write(fd, key, e);
-    const bool closed = close(fd) == 0;
-    if (!written || !closed || renameat(d->dir, temp, d->dir, name) != 0) {
+    errno = 0;
+    bool ok = content_write(fd, key, e);
+    int why = errno;
+    if (close(fd) != 0 && ok) {
+        ok = false;
+        why = errno;
+    }
+    if (ok && renameat(d->dir, temp, d->dir, name) != 0) {
+        ok = false;
+        why = errno;
+    }
+    if (!ok) {
         unlinkat(d->dir, temp, 0);
-        count(&d->n_errors);
+        note_trouble(d, "write a file in", why);
         return;
     }
     budget_add(d, bytes);
@@ -383,19 +421,24 @@ static enum galley_status dir_open(int *out, const char *dir, struct galley_err 
 }
 
 enum galley_status vcache_disk_open(struct vcache_disk **out, const char *dir, uint64_t max_bytes,
-                                    struct galley_err *err)
+                                    const struct log *log, struct galley_err *err)
 {
     *out = NULL;
     struct vcache_disk *d = mem_new(struct vcache_disk);
-    if (!d) {
-        return galley_err_set(err, GALLEY_ENOMEM, "out of memory: the image cache");
+    char *path = mem_strdup(dir);
+    enum galley_status rc = GALLEY_OK;
+    if (!d || !path) {
+        rc = galley_err_set(err, GALLEY_ENOMEM, "out of memory: the image cache");
     }
-    d->max_bytes = max_bytes;
-    const enum galley_status rc = dir_open(&d->dir, dir, err);
+    rc = rc ? rc : dir_open(&d->dir, dir, err);
     if (rc) {
         mem_free(d);
+        mem_free(path);
         return rc;
     }
+    d->max_bytes = max_bytes;
+    d->log = *log;
+    d->path = path;
     if (getrandom(&d->nonce, sizeof(d->nonce), 0) != (ssize_t)sizeof(d->nonce)) {
         d->nonce = (uint64_t)getpid();
     }
@@ -410,16 +453,14 @@ void vcache_disk_close(struct vcache_disk *d)
     if (d) {
         close(d->dir);
         pthread_mutex_destroy(&d->lock);
+        mem_free(d->path);
         mem_free(d);
     }
 }
 
-uint64_t vcache_disk_n_damaged(const struct vcache_disk *d)
+void vcache_disk_stats(const struct vcache_disk *d, struct vcache_stats *s)
 {
-    return atomic_load_explicit(&d->n_damaged, memory_order_relaxed);
-}
-
-uint64_t vcache_disk_n_errors(const struct vcache_disk *d)
-{
-    return atomic_load_explicit(&d->n_errors, memory_order_relaxed);
+    s->damaged = atomic_load_explicit(&d->n_damaged, memory_order_relaxed);
+    s->disk_errors = atomic_load_explicit(&d->n_errors, memory_order_relaxed);
+    s->disk_evicted = atomic_load_explicit(&d->n_evicted, memory_order_relaxed);
 }

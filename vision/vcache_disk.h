@@ -12,11 +12,13 @@
 
 struct vcache_disk;
 
-/* Makes the directory (only its owner may enter) when it is missing.  GALLEY_EIO with the reason;
- * GALLEY_EUSAGE for a symbolic link, and for a directory that others may write to: whoever can
- * plant a file decides what an image says. */
+/* Damage, a full disk and other trouble are each said once to the log, from whatever thread meets
+ * them, and counted after that; log is copied.  Makes the directory (only its owner may enter) when
+ * it is missing.  GALLEY_EIO with the reason; GALLEY_EUSAGE for a symbolic link, and for a
+ * directory that others may write to: whoever can plant a file decides what an image says. */
 GALLEY_MUST_USE enum galley_status vcache_disk_open(struct vcache_disk **out, const char *dir,
-                                                    uint64_t max_bytes, struct galley_err *err);
+                                                    uint64_t max_bytes, const struct log *log,
+                                                    struct galley_err *err);
 void vcache_disk_close(struct vcache_disk *d); /* NULL is fine */
 
 /* NULL: not there, damaged, or no memory.  A hit makes the file the most recently used. */
@@ -25,7 +27,7 @@ struct vembed *vcache_disk_read(struct vcache_disk *d, const uint8_t key[HASH_BY
 void vcache_disk_write(struct vcache_disk *d, const uint8_t key[HASH_BYTES],
                        const struct vembed *e);
 
-uint64_t vcache_disk_n_damaged(const struct vcache_disk *d);
-uint64_t vcache_disk_n_errors(const struct vcache_disk *d);
+/* Fills in what the disk knows of them. */
+void vcache_disk_stats(const struct vcache_disk *d, struct vcache_stats *s);
 
 #endif

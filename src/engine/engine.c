@@ -225,5 +225,6 @@ struct engine_totals engine_totals(const struct engine *e)
                      atomic_load_explicit(&e->n_paused, memory_order_relaxed),
         .n_kv_blocks = e->limits.n_blocks,
         .n_kv_free = atomic_load_explicit(&e->n_kv_free, memory_order_relaxed),
+        .vision = e->vcache ? vcache_stats(e->vcache) : (struct vcache_stats){ 0 },
     };
 }

@@ -22,6 +22,7 @@
 #include "src/format/chat.h"
 #include "src/format/hf_config.h"
 #include "src/model/sample.h"
+#include "vision/vcache.h"
 
 struct engine;
 typedef uint64_t request_id; /* 0 is never a live request */
@@ -174,6 +175,7 @@ struct engine_totals {
     uint64_t n_images, n_images_cached;
     int n_running, n_waiting;
     int n_kv_blocks, n_kv_free; /* blocks only the prefix cache holds count as free */
+    struct vcache_stats vision; /* zero for a text model */
 };
 struct engine_totals engine_totals(const struct engine *e);
 

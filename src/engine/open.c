@@ -101,6 +101,7 @@ static enum galley_status open_vision_cache(struct engine *e, const struct engin
         .memory_bytes = cfg->vision_cache_bytes ? cfg->vision_cache_bytes : VISION_CACHE_DEFAULT,
         .dir = cfg->vision_cache_dir,
         .disk_bytes = cfg->vision_cache_disk_bytes,
+        .log = cfg->log,
     };
     vit_hash(e->vit, e->vision_hash);
     e->vision_hash[0] ^= cfg->exact_linear; /* other embeddings, maybe on the same disk */

@@ -183,6 +183,12 @@ static int judge(const struct soak *s, const struct galley_totals *t, struct tic
                 s->error);
         bad = 1;
     }
+    if (t->n_vision_hits == 0 || t->n_vision_misses == 0 || t->vision_cache_bytes == 0 ||
+        t->n_vision_damaged || t->n_vision_disk_errors) {
+        fprintf(stderr, "soak: %llu hits and %llu misses in the cache of images\n",
+                (unsigned long long)t->n_vision_hits, (unsigned long long)t->n_vision_misses);
+        bad = 1;
+    }
     const int skip = n_mb / 5;
     const double per_1000 = slope(mb + skip, n_mb - skip, (double)n / n_mb);
     printf("requests %ld, output tokens %ld, preemptions %llu, images cached %llu of %llu\n", n,

@@ -199,12 +199,67 @@ static void a_known_image_is_read_on_the_way_in(void)
     dir_remove();
 }
 
+static char said[4096];
+
+static void hear(void *user, enum log_level level, const char *event, const char *text)
+{
+    (void)user;
+    (void)text;
+    const size_t n = strlen(said);
+    if (level == LOG_WARN) {
+        snprintf(said + n, sizeof(said) - n, "%s ", event);
+    }
+}
+
+static void file_damage(const char *path)
+{
+    char *bytes;
+    size_t n;
+    T_EQ(file_read(path, 1 << 24, &bytes, &n, NULL), GALLEY_OK);
+    bytes[n / 2] ^= 1;
+    T_EQ(file_write(path, bytes, n, NULL), GALLEY_OK);
+    mem_free(bytes);
+}
+
+/* What the cache met is in the engine's totals; the log hears of the first. */
+static void totals_tell_of_the_image_cache(void)
+{
+    dir_make();
+    fill_dir();
+    T_EQ(dir_each(file_damage), N_IMAGES);
+    said[0] = '\0';
+    struct engine *e = open_cached((struct engine_config){ .log = { .fn = hear } });
+    struct inbox b;
+    inbox_init(&b);
+    for (int i = 0; i < 2 * N_IMAGES; i++) {
+        submit(e, &b, i, golden[i % N_IMAGES].image, NULL, 1);
+        wait_for(&b, i + 1);
+        T_STR(b.slot[i].text, golden[i % N_IMAGES].text);
+    }
+    const struct vcache_stats s = engine_totals(e).vision;
+    T_EQ(s.damaged, N_IMAGES);
+    T_EQ(s.misses, N_IMAGES);
+    T_EQ(s.disk_hits + s.disk_errors + s.evicted + s.disk_evicted + s.unwritten, 0);
+    T_OK(s.memory_bytes > 0);
+    T_STR(said, "vcache.damaged ");
+    engine_close(e);
+    e = open_cached((struct engine_config){ .no_prefix_cache = true });
+    submit(e, &b, 2 * N_IMAGES, golden[0].image, NULL, 1);
+    wait_for(&b, 2 * N_IMAGES + 1);
+    T_EQ(engine_totals(e).vision.disk_hits, 1); /* written again */
+    T_EQ(engine_totals(e).vision.hits, 1);
+    engine_close(e);
+    inbox_deinit(&b);
+    dir_remove();
+}
+
 static const struct t_case cases[] = {
     { "an_image_is_encoded_once", an_image_is_encoded_once },
     { "other_pixels_are_another_image", other_pixels_are_another_image },
     { "the_next_turn_finds_the_last", the_next_turn_finds_the_last },
     { "a_long_beginning_is_computed_once", a_long_beginning_is_computed_once },
     { "a_known_image_is_read_on_the_way_in", a_known_image_is_read_on_the_way_in },
+    { "totals_tell_of_the_image_cache", totals_tell_of_the_image_cache },
 };
 
 int main(int argc, char **argv)

@@ -123,9 +123,32 @@ static bool has(struct vcache *c, int i)
     return e != NULL;
 }
 
+/* Lines of the log, one after the other; any thread. */
+static char said[4096];
+static pthread_mutex_t said_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void hear(void *user, enum log_level level, const char *event, const char *text)
+{
+    (void)user;
+    pthread_mutex_lock(&said_lock);
+    const size_t n = strlen(said);
+    snprintf(said + n, sizeof(said) - n, "%d %s %s\n", (int)level, event, text);
+    pthread_mutex_unlock(&said_lock);
+}
+
+static int n_said(const char *words)
+{
+    int n = 0;
+    for (const char *s = said; (s = strstr(s, words)) != NULL; s++) {
+        n++;
+    }
+    return n;
+}
+
 static struct vcache *cache_open(const char *dir, uint64_t memory_bytes, uint64_t disk_bytes)
 {
-    const struct vcache_config cfg = { memory_bytes, dir, disk_bytes };
+    const struct vcache_config cfg = { memory_bytes, dir, disk_bytes, { .fn = hear } };
+    said[0] = '\0';
     struct galley_err err = { 0 };
     struct vcache *c = NULL;
     if (vcache_open(&c, &cfg, &err)) {
@@ -200,6 +223,7 @@ static void memory_keeps_the_recent(void)
     put(c, 4);
     T_OK(!has(c, 0) && has(c, 2));
     T_EQ(vcache_stats(c).memory_bytes, 3 * one);
+    T_EQ(vcache_stats(c).evicted, 2);
     T_EQ(vcache_stats(c).hits, 5);
     T_EQ(vcache_stats(c).misses, 2);
 
@@ -225,7 +249,7 @@ static void memory_keeps_the_recent(void)
 static void no_memory(void)
 {
     struct galley_err err = { 0 };
-    const struct vcache_config cfg = { 1 << 20, dir_new(), 0 };
+    const struct vcache_config cfg = { .memory_bytes = 1 << 20, .dir = dir_new() };
     struct vcache *c = NULL;
     int n = 1;
     for (; !c; n++) {
@@ -345,6 +369,8 @@ static void damaged_files_go(void)
         T_OK(!has(c, 1) && vcache_stats(c).damaged == n);
     }
     T_EQ(vcache_stats(c).disk_errors, 0);
+    T_EQ(n_said("\n"), 1); /* the first of hundreds */
+    T_OK(n_said("2 vcache.damaged") == 1 && n_said(dir) == 1);
     put(c, 1);
     T_OK(has(c, 1));
     unlink(path);
@@ -353,6 +379,7 @@ static void damaged_files_go(void)
     T_EQ(vcache_stats(c).disk_errors, 1);
     put(c, 1);
     T_EQ(vcache_stats(c).disk_errors, 2);
+    T_EQ(n_said("2 vcache.disk"), 1);
     vcache_close(c);
     dir_remove(dir);
 }
@@ -378,6 +405,7 @@ static void budget_keeps_the_recent(void)
         put(c, i);
     }
     T_EQ(dir_count(dir, "", &bytes), 1 + 14); /* one over: down to seven eighths */
+    T_EQ(vcache_stats(c).disk_evicted, 3);
     T_OK(bytes <= 14 * FILE_BYTES + 4);
     T_OK(has(c, 0) && !has(c, 1) && !has(c, 2) && has(c, 3) && !has(c, 4) && has(c, 5));
     T_OK(has(c, 16));
@@ -463,10 +491,13 @@ static int full_disk(int arg)
     T_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
     put(c, 1);
     T_EQ(vcache_stats(c).disk_errors, arg < FILE_BYTES);
+    put(c, 2);
+    T_EQ(n_said("2 vcache.full"), arg < FILE_BYTES);
+    T_EQ(n_said("\n"), arg < FILE_BYTES);
     T_OK(has(c, 1) && vcache_stats(c).hits == 1); /* memory still works */
     vcache_close(c);
     uint64_t bytes;
-    T_EQ(dir_count(root, "", &bytes), arg >= FILE_BYTES); /* no half file stays */
+    T_EQ(dir_count(root, "", &bytes), arg >= FILE_BYTES ? 2 : 0); /* no half file stays */
     return 0;
 }
 
