@@ -248,6 +248,7 @@ struct galley_plan_request {
     bool measure;                    /* fill in the roof: takes about a second */
     const char *cpu;
     int threads;
+    bool exact_linear; /* as galley_engine_config */
 };
 
 /* What a model will take.  Bytes, unless named otherwise. */
@@ -261,7 +262,10 @@ struct galley_plan {
     int64_t max_pixels;
     bool quantised;
     double flops_per_row, bytes_per_step;
-    double read_bytes_per_s, f32_per_s, int8_per_s; /* measured; 0: not */
+    double read_bytes_per_s, f32_per_s, int8_per_s; /* measured; 0: not, for want of memory too */
+    uint64_t read_buffer_bytes;                     /* what was read to measure: 512 MiB, or less */
+    int model_context; /* the model's own limit: neither context nor fit_context goes beyond it */
+    bool exact_linear;
 };
 
 /* What convert calls back, all on the thread that called it; user is handed through.  Any may be

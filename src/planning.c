@@ -43,12 +43,26 @@ static void fill(struct galley_plan *out, const struct plan *p, enum kv_type kv,
         .max_rows = p->max_rows,
         .n_kv_blocks = p->n_blocks,
         .fit_context = p->fit_context,
+        .model_context = p->model_context,
         .fit_seqs = p->fit_seqs,
         .max_pixels = p->max_pixels,
         .quantised = p->quantised,
         .flops_per_row = p->flops_per_row,
         .bytes_per_step = p->bytes_per_step,
     };
+}
+
+/* Without memory to measure in, the plan is as good without it. */
+static enum galley_status measure(struct galley_plan *out, const struct galley_plan_request *r,
+                                  struct galley_err *err)
+{
+    struct roofline roof;
+    const enum galley_status rc = roofline_measure(&roof, r->cpu, r->threads, err);
+    out->read_bytes_per_s = roof.read_bytes_per_s;
+    out->read_buffer_bytes = roof.read_bytes;
+    out->f32_per_s = roof.f32_per_s;
+    out->int8_per_s = roof.int8_per_s;
+    return rc == GALLEY_ENOMEM ? GALLEY_OK : rc;
 }
 
 enum galley_status galley_plan_make(struct galley_plan *out, const struct galley_plan_request *r,
@@ -75,6 +89,7 @@ enum galley_status galley_plan_make(struct galley_plan *out, const struct galley
         .memory_bytes = r->memory_bytes,
         .max_pixels = r->max_pixels,
         .n_threads = r->threads,
+        .exact = r->exact_linear,
     };
     struct plan p;
     rc = plan_make(&p, &c, &inner, err);
@@ -83,12 +98,6 @@ enum galley_status galley_plan_make(struct galley_plan *out, const struct galley
         return rc;
     }
     fill(out, &p, kv, r->memory_bytes ? r->memory_bytes : plan_machine_bytes());
-    if (r->measure) {
-        struct roofline roof;
-        rc = roofline_measure(&roof, r->cpu, r->threads, err);
-        out->read_bytes_per_s = roof.read_bytes_per_s;
-        out->f32_per_s = roof.f32_per_s;
-        out->int8_per_s = roof.int8_per_s;
-    }
-    return rc;
+    out->exact_linear = r->exact_linear;
+    return r->measure ? measure(out, r, err) : rc;
 }

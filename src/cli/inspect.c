@@ -149,12 +149,15 @@ int cli_inspect(int argc, char **argv)
             .measure = true,
             .cpu = getenv("GALLEY_CPU"),
             .threads = opt.threads,
+            .exact_linear = opt.exact_linear,
         };
         return inspect_plan(&r, opt.json);
     }
-    if (opt.context || opt.max_seqs || opt.max_rows || opt.memory_bytes || opt.kv || opt.mmproj) {
-        return usage_error("inspect",
-                           "--ctx, --seqs, --rows, --kv, --mmproj and --memory go with --plan");
+    if (opt.context || opt.max_seqs || opt.max_rows || opt.memory_bytes || opt.kv || opt.mmproj ||
+        opt.exact_linear) {
+        return usage_error(
+            "inspect",
+            "--ctx, --seqs, --rows, --kv, --linear, --mmproj and --memory go with --plan");
     }
     if (path_is_dir(name)) {
         if (opt.regions) {

@@ -5,12 +5,15 @@
 
 #include "src/cli/cli.h"
 
+#define ROOF_BUFFER (512u << 20) /* what is read when there is memory enough */
+
 static void print_bytes(const char *name, uint64_t bytes, const char *note)
 {
     printf("%-12s %10.1f MB%s%s\n", name, (double)bytes / 1e6, note[0] ? "   " : "", note);
 }
 
-static void print_memory(const struct galley_plan *p)
+/* asked: tokens of a sequence; 0: as many as there may be. */
+static void print_memory(const struct galley_plan *p, int asked)
 {
     char note[96];
     print_bytes("language", p->language_bytes, "weights as packed");
@@ -27,17 +30,33 @@ static void print_memory(const struct galley_plan *p)
     print_bytes("KV", p->kv_bytes, note);
     snprintf(note, sizeof(note), "of %.1f MB", (double)p->memory_bytes / 1e6);
     print_bytes("total", p->total_bytes, note);
-    printf(
-        "\n%d sequences of %d tokens planned; at most %d of that length fit, or %d of %d tokens\n",
-        p->max_seqs, p->context, p->fit_seqs, p->max_seqs, p->fit_context);
+    printf("\n%d sequences of %d tokens planned; at most %d of that length fit, or %d of %d "
+           "tokens (%s)\n",
+           p->max_seqs, p->context, p->fit_seqs, p->max_seqs, p->fit_context,
+           p->fit_context == p->model_context ? "the model's limit" : "as memory allows");
+    if (asked > p->context) {
+        printf("%d tokens were asked for, the model's limit is %d\n", asked, p->model_context);
+    }
 }
 
 /* A step of m rows takes the longer of reading the weights once and multiplying m times. */
 static void print_roof(const struct galley_plan *p)
 {
-    const double peak = p->quantised ? p->int8_per_s : p->f32_per_s;
+    const bool codes = p->quantised && !p->exact_linear;
+    const double peak = codes ? p->int8_per_s : p->f32_per_s;
+    if (p->read_bytes_per_s == 0 || peak == 0) {
+        printf("\nroof        not measured: there is no memory to measure in\n");
+        return;
+    }
     printf("\nroof        %.1f GB/s read, %.0f GFLOP/s f32, %.0f GOP/s int8 (measured now)\n",
            p->read_bytes_per_s / 1e9, p->f32_per_s / 1e9, p->int8_per_s / 1e9);
+    if (p->read_buffer_bytes < ROOF_BUFFER) {
+        printf("            read from %llu MiB, for want of memory: caches may have helped\n",
+               (unsigned long long)(p->read_buffer_bytes >> 20));
+    }
+    printf("products    %s\n", codes          ? "rows quantised to int8"
+                               : p->quantised ? "rows exact, in f32"
+                                              : "in f32");
     printf("%6s %18s %12s %12s %14s\n", "rows", "FLOP per byte", "read ms", "multiply ms",
            "at most rows/s");
     for (int m = 1; m <= 64; m *= 2) {
@@ -58,10 +77,13 @@ static void print_plan_json(const struct galley_plan *p)
            (unsigned long long)p->step_bytes, (unsigned long long)p->vision_job_bytes,
            (unsigned long long)p->total_bytes, (unsigned long long)p->memory_bytes);
     printf("\"context\":%d,\"seqs\":%d,\"rows\":%d,\"kv_blocks\":%d,\"fit_context\":%d,"
-           "\"fit_seqs\":%d,\"flops_per_row\":%.0f,\"bytes_per_step\":%.0f,"
-           "\"read_bytes_per_s\":%.0f,\"f32_per_s\":%.0f,\"int8_per_s\":%.0f}\n",
+           "\"fit_seqs\":%d,\"model_context\":%d,\"exact_linear\":%s,\"flops_per_row\":%.0f,"
+           "\"bytes_per_step\":%.0f,\"read_bytes_per_s\":%.0f,\"read_buffer_bytes\":%llu,"
+           "\"f32_per_s\":%.0f,\"int8_per_s\":%.0f}\n",
            p->context, p->max_seqs, p->max_rows, p->n_kv_blocks, p->fit_context, p->fit_seqs,
-           p->flops_per_row, p->bytes_per_step, p->read_bytes_per_s, p->f32_per_s, p->int8_per_s);
+           p->model_context, p->exact_linear ? "true" : "false", p->flops_per_row,
+           p->bytes_per_step, p->read_bytes_per_s, (unsigned long long)p->read_buffer_bytes,
+           p->f32_per_s, p->int8_per_s);
 }
 
 int inspect_plan(const struct galley_plan_request *r, bool json)
@@ -78,9 +100,7 @@ int inspect_plan(const struct galley_plan_request *r, bool json)
         return EXIT_OK;
     }
     printf("%s\n\n", r->model_path);
-    print_memory(&p);
-    if (p.read_bytes_per_s > 0) {
-        print_roof(&p);
-    }
+    print_memory(&p, r->context);
+    print_roof(&p);
     return EXIT_OK;
 }

@@ -78,11 +78,11 @@ static const struct option long_options[] = {
 /* Which options a command takes. */
 static bool has_option(const char *command, int id)
 {
-    static const int inspect[] = { OPT_PAGES,     OPT_PASSWORD, OPT_DRAFT,  OPT_OCR_LANG,
-                                   OPT_DPI,       OPT_REGIONS,  OPT_JSON,   OPT_PAGE_SECONDS,
-                                   OPT_PLAN,      OPT_MMPROJ,   OPT_KV,     OPT_CTX,
-                                   OPT_SEQS,      OPT_ROWS,     OPT_MEMORY, OPT_THREADS,
-                                   OPT_MAX_PIXELS };
+    static const int inspect[] = { OPT_PAGES,      OPT_PASSWORD, OPT_DRAFT,  OPT_OCR_LANG,
+                                   OPT_DPI,        OPT_REGIONS,  OPT_JSON,   OPT_PAGE_SECONDS,
+                                   OPT_PLAN,       OPT_MMPROJ,   OPT_KV,     OPT_CTX,
+                                   OPT_SEQS,       OPT_ROWS,     OPT_MEMORY, OPT_THREADS,
+                                   OPT_MAX_PIXELS, OPT_LINEAR };
     static const int doctor[] = { OPT_MODEL, OPT_JSON };
     const int *list = inspect;
     size_t n = COUNT(inspect);

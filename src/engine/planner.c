@@ -164,7 +164,7 @@ static enum galley_status plan_kv(struct plan *p, const struct plan_request *r, 
     }
     p->fit_seqs = (int)(tokens / one > 65536 ? 65536 : tokens / one);
     const uint64_t each = tokens / (uint64_t)p->max_seqs / KV_BLOCK * KV_BLOCK;
-    p->fit_context = each > CONTEXT_MAX ? CONTEXT_MAX : (int)each;
+    p->fit_context = each > (uint64_t)p->model_context ? p->model_context : (int)each;
     const uint64_t all = one * (uint64_t)p->max_seqs;
     uint64_t n = r->kv_bytes ? tokens_in(r->kv_bytes, p->kv_token_bytes) : all;
     if (r->kv_bytes && n < KV_BLOCK) {
@@ -261,7 +261,8 @@ enum galley_status plan_make(struct plan *out, const struct checkpoint *c,
     }
     out->total_bytes = FIXED_BYTES + out->language_bytes + out->vision_bytes + out->step_bytes +
                        out->vision_job_bytes;
-    out->context = r->context && r->context < t->max_positions ? r->context : t->max_positions;
+    out->model_context = t->max_positions < CONTEXT_MAX ? t->max_positions : CONTEXT_MAX;
+    out->context = r->context && r->context < out->model_context ? r->context : out->model_context;
     if (!r->context) { /* what fits, not what the model could do */
         const uint64_t left = memory > out->total_bytes ? memory - out->total_bytes : 0;
         const uint64_t fits = tokens_in(left, out->kv_token_bytes);

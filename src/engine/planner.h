@@ -34,6 +34,7 @@ struct plan {
     uint64_t total_bytes;
     int context, max_seqs, max_rows, n_blocks; /* as granted */
     int fit_context;                           /* longest context of max_seqs sequences that fits */
+    int model_context;                         /* the model's own limit: neither goes beyond it */
     int fit_seqs;                              /* most sequences of `context` tokens that fit */
     double flops_per_row;                      /* of the language model at context 0 */
     double bytes_per_step;                     /* weights read by one step */

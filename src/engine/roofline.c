@@ -1,6 +1,8 @@
 /* roofline.c - see roofline.h.  Best of several rounds: a roof is not an average. */
 #include "src/engine/roofline.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "src/base/clock.h"
@@ -8,7 +10,7 @@
 #include "src/base/mem.h"
 #include "src/base/pool.h"
 
-#define READ_BYTES (512ull << 20) /* beyond the share of any shared cache a guest gets */
+#define READ_LEAST (32ull << 20) /* of less the caches would be measured */
 #define PIECE      (1ull << 20)
 #define AHEAD      16384 /* bytes: left to itself the hardware reads a third less */
 #define ROUNDS     5
@@ -38,6 +40,37 @@ static void read_piece(void *arg, int i, int i_thread)
     j->sum ^= s[0];
 }
 
+/* What the system could give without swapping: what it promises beyond that ends the process. */
+static uint64_t available_bytes(void)
+{
+    FILE *f = fopen("/proc/meminfo", "re");
+    char line[128];
+    unsigned long long kb = ULLONG_MAX / 1024; /* not known: whoever asks may be refused */
+    while (f && fgets(line, sizeof(line), f)) {
+        if (sscanf(line, "MemAvailable: %llu kB", &kb) == 1) {
+            break;
+        }
+    }
+    if (f) {
+        fclose(f);
+    }
+    return 1024 * (uint64_t)kb;
+}
+
+/* The largest buffer there is memory for, a power of two; NULL: not even the smallest. */
+static uint64_t *buffer_new(uint64_t *n_bytes)
+{
+    const uint64_t half = available_bytes() / 2;
+    for (*n_bytes = ROOFLINE_READ_BYTES; *n_bytes >= READ_LEAST; *n_bytes /= 2) {
+        uint64_t *data =
+            *n_bytes <= half ? mem_huge(*n_bytes) : NULL; /* small pages would cost half */
+        if (data) {
+            return data;
+        }
+    }
+    return NULL;
+}
+
 static enum galley_status measure_read(struct roofline *out, int n_threads, struct galley_err *err)
 {
     struct pool *pool;
@@ -45,18 +78,17 @@ static enum galley_status measure_read(struct roofline *out, int n_threads, stru
     if (rc) {
         return rc;
     }
-    uint64_t *data = mem_huge(READ_BYTES); /* as weights are: small pages cost half */
-    if (!data) {
-        pool_close(pool);
-        return galley_err_set(err, GALLEY_ENOMEM, "no memory for %llu bytes to read",
-                              (unsigned long long)READ_BYTES);
+    uint64_t n;
+    uint64_t *data = buffer_new(&n);
+    if (data) {
+        out->read_bytes = n;
+        memset(data, 1, n);
     }
-    memset(data, 1, READ_BYTES);
     struct read_job job = { .data = data };
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; data && i < ROUNDS; i++) {
         const double start = clock_seconds();
-        pool_run(pool, read_piece, &job, (int)(READ_BYTES / PIECE));
-        const double rate = (double)READ_BYTES / (clock_seconds() - start);
+        pool_run(pool, read_piece, &job, (int)(n / PIECE));
+        const double rate = (double)n / (clock_seconds() - start);
         out->read_bytes_per_s = rate > out->read_bytes_per_s ? rate : out->read_bytes_per_s;
     }
     mem_free(data);
@@ -108,8 +140,5 @@ enum galley_status roofline_measure(struct roofline *out, const char *isa, int n
     out->f32_per_s = measure_product(d, DTYPE_F32);
     out->int8_per_s = measure_product(d, DTYPE_Q8_0);
     device_close(d);
-    if (out->f32_per_s == 0 || out->int8_per_s == 0) {
-        return galley_err_set(err, GALLEY_ENOMEM, "no memory to measure products");
-    }
     return GALLEY_OK;
 }

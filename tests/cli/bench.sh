@@ -53,6 +53,27 @@ for p in (a, b):
 print(b["kv_bytes"] / a["kv_bytes"], a["context"], b["fit_context"] > 0)')" = "2.0 512 True" ] || fail "plans"
 expect 2 inspect "$model" --ctx 512
 says "go with --plan"
+expect 2 inspect "$model" --linear exact
+says "go with --plan"
+expect 0 inspect "$model" --plan --ctx 100000 --seqs 2
+prints "or 2 of 2048 tokens (the model's limit)"
+prints "100000 tokens were asked for, the model's limit is 2048"
+prints "products    in f32"
+expect 0 inspect "$model" --plan --ctx 512 --seqs 2 --memory 110
+prints "tokens (as memory allows)"
+# Exact rows are not quantised: no room for their codes, and f32 is the roof.
+expect 0 quantize "$model" tiny.gguf --type q8_0
+expect 0 inspect tiny.gguf --plan --seqs 2 --rows 4096 --json
+cp out codes.json
+expect 0 inspect tiny.gguf --plan --seqs 2 --rows 4096 --json --linear exact
+[ "$("$python" -c 'import json
+a, b = json.load(open("codes.json")), json.load(open("out"))
+less = [a[k] > b[k] for k in ("step_bytes", "total_bytes")]
+print(a["exact_linear"], b["exact_linear"], *less)')" = "False True True True" ] || fail "exact rows: $(cat out)"
+expect 0 inspect tiny.gguf --plan
+prints "products    rows quantised to int8"
+expect 0 inspect tiny.gguf --plan --linear exact
+prints "products    rows exact, in f32"
 expect 6 inspect "$model" --plan --memory 60
 says "GB in all, there are 0.06"
 expect 6 convert "$samples/letter.png" --memory 60

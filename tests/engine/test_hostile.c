@@ -650,6 +650,23 @@ static void odd_plans_say_why(void)
     }
 }
 
+/* A plan is no worse for want of memory to measure the machine in. */
+static void a_plan_needs_no_roof(void)
+{
+    struct galley_plan_request r = { .model_path = MODEL, .threads = 1 };
+    struct galley_plan bare, p;
+    mem_fail_at(0);
+    T_EQ(galley_plan_make(&bare, &r, NULL), GALLEY_OK);
+    const long n = mem_count();
+    r.measure = true;
+    mem_fail_at(n + 1);
+    const enum galley_status rc = galley_plan_make(&p, &r, NULL);
+    mem_fail_at(0);
+    T_EQ(rc, GALLEY_OK);
+    T_OK(p.total_bytes == bare.total_bytes && p.fit_context == bare.fit_context);
+    T_OK(p.read_bytes_per_s == 0 && p.read_buffer_bytes == 0 && p.int8_per_s == 0);
+}
+
 /* Whichever allocation fails: a status, a sentence, and nothing kept. */
 static void short_memory_refuses_to_open(void)
 {
@@ -681,6 +698,7 @@ static const struct t_case cases[] = {
     { "closing_ends_what_runs", closing_ends_what_runs },
     { "odd_configurations_say_why", odd_configurations_say_why },
     { "odd_plans_say_why", odd_plans_say_why },
+    { "a_plan_needs_no_roof", a_plan_needs_no_roof },
     { "short_memory_refuses_to_open", short_memory_refuses_to_open },
 };
 

@@ -9,6 +9,7 @@
 #include "src/base/mem.h"
 #include "src/engine/engine.h"
 #include "src/engine/planner.h"
+#include "src/engine/roofline.h"
 #include "src/format/checkpoint.h"
 #include "src/format/quantize.h"
 #include "tests/t.h"
@@ -146,13 +147,45 @@ static void test_kv_types(void)
     }
 }
 
+/* Whatever the memory, no context is longer than the model's own. */
+static void test_contexts(void)
+{
+    enum { LIMIT = 2048 }; /* galley-tiny's */
+    struct plan_request r = {
+        .memory_bytes = 64ull << 30, .n_threads = 1, .max_seqs = 2, .kv_type = KV_F16
+    };
+    struct plan p;
+    plan_of(&p, TINY, &r);
+    T_OK(p.model_context == LIMIT && p.fit_context == LIMIT && p.context == LIMIT);
+    r.context = 3 * LIMIT;
+    plan_of(&p, TINY, &r);
+    T_OK(p.fit_context == LIMIT && p.context == LIMIT);
+    r.memory_bytes = p.total_bytes - p.kv_bytes + LIMIT / 2 * p.kv_token_bytes;
+    r.context = 64;
+    plan_of(&p, TINY, &r);
+    T_OK(p.model_context == LIMIT && p.fit_context == LIMIT / 4 && p.context == 64);
+}
+
+/* Without memory for the whole buffer a smaller one is measured; without any, nothing. */
+static void test_roof_in_short_memory(void)
+{
+    struct roofline roof = { 0 };
+    for (int n = 1; roof.read_bytes != ROOFLINE_READ_BYTES / 2; n++) {
+        mem_fail_at(n);
+        const enum galley_status rc = roofline_measure(&roof, NULL, 1, NULL);
+        mem_fail_at(0);
+        T_OK(n < 20 && (rc == GALLEY_ENOMEM || rc == GALLEY_OK));
+        T_OK((roof.read_bytes > 0) == (rc == GALLEY_OK));
+        T_OK((roof.read_bytes_per_s > 0) == (rc == GALLEY_OK));
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct t_case cases[] = {
-        { "opening", test_opening },
-        { "opening_quantised", test_opening_quantised },
-        { "refusals", test_refusals },
-        { "kv_types", test_kv_types },
+        { "contexts", test_contexts }, { "roof_in_short_memory", test_roof_in_short_memory },
+        { "opening", test_opening },   { "opening_quantised", test_opening_quantised },
+        { "refusals", test_refusals }, { "kv_types", test_kv_types },
     };
     return t_main(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }
