@@ -34,8 +34,11 @@ static bool is_failure(enum galley_page_status s)
 /* With --draft none a refused region's text is missing: that is a failure too. */
 static bool lost_text(const struct run *r, const struct galley_page *p)
 {
-    return is_failure(p->status) ||
-           (r->opt.convert.draft == GALLEY_DRAFT_NONE && p->status == GALLEY_PAGE_UNVERIFIED);
+    bool lost = is_failure(p->status);
+    for (int i = 0; r->opt.convert.draft == GALLEY_DRAFT_NONE && i < p->n_regions; i++) {
+        lost = lost || p->regions[i].status == GALLEY_PAGE_UNVERIFIED;
+    }
+    return lost;
 }
 
 static void begin_output(struct run *r, int n_document_pages)

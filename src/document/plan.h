@@ -22,8 +22,9 @@ struct piece {
     char *draft;            /* owned; NULL: none */
     /* how it ended */
     enum finish finish;
-    char *error; /* owned; NULL unless failed */
-    char *text;  /* owned */
+    enum galley_status status; /* of a failed one */
+    char *error;               /* owned; NULL unless failed */
+    char *text;                /* owned */
     int n_output, n_steps, n_drafted, n_accepted;
     double mean_logprob;
 };

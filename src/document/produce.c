@@ -43,6 +43,7 @@ static void on_piece_end(void *user, const struct engine_result *r)
     char *error = r->error[0] ? mem_strdup(r->error) : NULL;
     pthread_mutex_lock(&j->lock);
     p->finish = text ? r->finish : FINISH_FAILED;
+    p->status = text ? r->status : GALLEY_ENOMEM;
     p->text = text;
     p->error = error;
     p->n_output = r->n_output;
@@ -185,6 +186,7 @@ static void fail_piece(struct page_job *pj, struct piece *p, bool last, enum gal
     struct job *j = pj->job;
     pthread_mutex_lock(&j->lock);
     p->finish = rc == GALLEY_OK ? FINISH_CANCELLED : FINISH_FAILED;
+    p->status = rc;
     p->error = mem_strdup(why);
     j->n_regions_done += last;
     pthread_mutex_unlock(&j->lock);

@@ -128,8 +128,10 @@ struct verdict trust_piece(const struct piece *p, enum region_kind kind,
                       "the model reached its token limit; the draft was kept",
                       "the model reached its token limit");
     case FINISH_FAILED: {
+        /* What a limit keeps from the model is as good as what its card does. */
         const char *why = p->error ? p->error : "the model failed";
-        return failed(p, GALLEY_PAGE_CORRUPT, why, why);
+        const bool limit = p->status == GALLEY_ELIMIT;
+        return failed(p, limit ? GALLEY_PAGE_UNVERIFIED : GALLEY_PAGE_CORRUPT, why, why);
     }
     case FINISH_CANCELLED:
         return failed(p, GALLEY_PAGE_CANCELLED, "cancelled", "cancelled");

@@ -100,8 +100,10 @@ static enum galley_status fit(struct request *q, int asked, const struct request
     const int n = q->prompt.n;
     const int64_t pool = (int64_t)l->n_blocks * KV_BLOCK;
     if (n >= l->context) {
-        return galley_err_set(err, GALLEY_ELIMIT, "prompt needs %d tokens and one to write, has %d",
-                              n, l->context);
+        return galley_err_set(err, GALLEY_ELIMIT,
+                              "prompt needs %d tokens and one to write, has %d: %s", n, l->context,
+                              q->prompt.n_visual > n / 2 ? "use a longer context or smaller images"
+                                                         : "use a longer context");
     }
     const int room = l->context - n;
     q->max_out = asked ? asked : l->max_new_default;
@@ -112,7 +114,8 @@ static enum galley_status fit(struct request *q, int asked, const struct request
     }
     if ((int64_t)n + q->max_out > pool) {
         return galley_err_set(err, GALLEY_ELIMIT,
-                              "request needs %lld tokens of KV, the pool has %lld",
+                              "request needs %lld tokens of KV, the pool has %lld: use a larger "
+                              "KV cache or ask for less",
                               (long long)n + q->max_out, (long long)pool);
     }
     for (int i = 0; i < n; i++) {

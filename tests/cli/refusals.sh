@@ -60,3 +60,13 @@ expect 0 convert "$doc" --password unneeded
 expect 5 inspect locked.pdf
 expect 0 inspect locked.pdf --password open
 expect 7 convert locked.pdf "$doc" -o both/
+
+# A context that holds none of the page's parts: the drafts are kept, and what it would take is said;
+# without drafts the text is missing.
+expect 0 convert "$samples/invoice.pdf" --ctx 16 -o short.md
+says "unverified: "
+says "tokens and one to write, has 16: use a longer context"
+expect 0 convert "$samples/invoice.pdf" -o whole.md
+[ "$(wc -w <short.md)" -gt "$(($(wc -w <whole.md) / 2))" ] || fail "the drafts were not kept"
+expect 7 convert "$samples/invoice.pdf" --ctx 16 --draft none
+says "unverified: "

@@ -34,6 +34,23 @@ static void a_finished_text_stands(void)
     expect(part(NULL, text), REGION_PARAGRAPH, 1, text, GALLEY_PAGE_OK);
 }
 
+/* A limit that keeps a part from the model says nothing against the page. */
+static void a_limit_leaves_the_draft(void)
+{
+    char why[] = "prompt needs 300 tokens and one to write, has 64";
+    struct piece p = {
+        .finish = FINISH_FAILED, .status = GALLEY_ELIMIT, .draft = draft, .error = why
+    };
+    expect(p, REGION_PARAGRAPH, 0.01, draft, GALLEY_PAGE_UNVERIFIED);
+    expect(p, REGION_PARAGRAPH, 1, draft, GALLEY_PAGE_UNVERIFIED);
+    const struct region_plan plan = { .readable = true, .why = "", .tau = 1 };
+    T_STR(trust_piece(&p, REGION_PARAGRAPH, &plan).reason, why);
+    p.draft = NULL;
+    expect(p, REGION_PARAGRAPH, 1, "", GALLEY_PAGE_UNVERIFIED);
+    p.status = GALLEY_EMODEL;
+    expect(p, REGION_PARAGRAPH, 1, "", GALLEY_PAGE_CORRUPT);
+}
+
 static void broken_characters_are_not_believed(void)
 {
     char broken[] = "36\xef\xbf\xbd";
@@ -82,6 +99,7 @@ static void a_text_the_model_does_not_see_is_doubted(void)
 
 static const struct t_case cases[] = {
     { "a_finished_text_stands", a_finished_text_stands },
+    { "a_limit_leaves_the_draft", a_limit_leaves_the_draft },
     { "broken_characters_are_not_believed", broken_characters_are_not_believed },
     { "a_table_keeps_its_shape", a_table_keeps_its_shape },
     { "a_derailed_text_is_not_believed", a_derailed_text_is_not_believed },
