@@ -79,7 +79,7 @@ static void print_json(const struct bench_report *r, const char *machine)
     printf(",\"device\":\"%s\",\"threads\":%d,\"kv\":\"%s\",\"version\":\"%s\",\"commit\":\"%s\","
            "\"prompt\":%d,\"output\":%d,\"width\":%d,\"height\":%d,\"load_s\":%.6f,"
            "\"peak_rss\":%lld,\"levels\":[",
-           r->device, r->threads, r->kv, galley_version(), GALLEY_COMMIT, r->n_prompt, r->n_output,
+           r->device, r->threads, r->kv, galley_version(), bench_commit, r->n_prompt, r->n_output,
            r->width, r->height, r->load_seconds, peak_rss());
     for (int i = 0; i < r->n_rows; i++) {
         const struct bench_row *w = &r->rows[i];
@@ -103,7 +103,7 @@ static void write_csv(FILE *f, const struct bench_report *r, const char *machine
     for (int i = 0; i < r->n_rows; i++) {
         const struct bench_row *w = &r->rows[i];
         fprintf(f, "%s,%s,%d,%s,%s,\"%s\",%s,%d,%d,%d,%d,%.3f,%lld,", machine, r->device,
-                r->threads, galley_version(), GALLEY_COMMIT, r->model, r->kv, r->n_prompt,
+                r->threads, galley_version(), bench_commit, r->model, r->kv, r->n_prompt,
                 r->n_output, r->width, r->height, r->load_seconds, peak_rss());
         fprintf(f, "%d,%d,%d,%.6f,%.6f,%.6f,%.6f,%.6f,%.3f,%.3f,%.3f,%.4f,%.4f\n", w->concurrency,
                 w->n_requests, w->n_failed, w->queue, w->ttft, w->ttft_95, w->tpot, w->tpot_95,

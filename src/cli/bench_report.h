@@ -6,6 +6,10 @@
 
 #define BENCH_LEVELS_MAX 32
 
+/* What was built: "0123456789", "0123456789-dirty" with changes that are not committed, or
+ * "unknown".  Written by commit.cmake. */
+extern const char bench_commit[];
+
 /* One level of concurrency.  Seconds; medians over its requests unless the name says 95. */
 struct bench_row {
     int concurrency, n_requests, n_failed;

@@ -8,11 +8,13 @@ prints "at once"
 [ "$(wc -l <b.csv)" -eq 3 ] || fail "b.csv has $(wc -l <b.csv) lines"
 "$python" - <<'PY' || fail "b.csv or b.svg is not what it should be"
 import csv
+import re
 import xml.dom.minidom
 rows = list(csv.DictReader(open("b.csv")))
 assert [r["concurrency"] for r in rows] == ["1", "2"], rows
 for r in rows:
     assert r["failed"] == "0" and r["requests"] == "3" and r["machine"] and r["model"] == "galley-tiny", r
+    assert re.fullmatch("[0-9a-f]{10}(-dirty)?|unknown", r["commit"]), r
     assert 0 < float(r["ttft_s"]) <= float(r["ttft_95_s"]) and float(r["tpot_s"]) > 0, r
     assert float(r["output_per_s"]) > 0 and float(r["decode_per_s"]) > 0, r
 svg = xml.dom.minidom.parse("b.svg").documentElement

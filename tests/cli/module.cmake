@@ -1,6 +1,6 @@
 # The program from outside: a shell script per subject (tests/cli/cli.sh runs them).
 set(cli_cases cli_help usage output content channels stops refusals sameness one_by_one inspect_gguf
-    quantize bench samples)
+    quantize bench commit samples)
 if(NOT GALLEY_SANITIZE)
     list(APPEND cli_cases install) # foreign programs cannot load an instrumented library
 endif()
