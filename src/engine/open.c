@@ -72,8 +72,22 @@ static enum galley_status plan_memory(struct engine *e, struct plan *p, enum kv_
     return GALLEY_OK;
 }
 
-static enum galley_status open_kv(struct engine *e, enum kv_type type, bool cached,
-                                  struct galley_err *err)
+/* Where the keys of blocks begin: the model, how its products are made, how its keys and values are
+ * stored.  The pool is this model's alone today; a key says so all the same. */
+static void root_make(uint8_t root[HASH_BYTES], const struct model *m, enum kv_type type,
+                      bool exact)
+{
+    struct hash h;
+    model_hash(m, root);
+    hash_init(&h);
+    hash_add(&h, root, HASH_BYTES);
+    hash_add_int(&h, (int64_t)type);
+    hash_add_int(&h, exact);
+    hash_finish(&h, root);
+}
+
+static enum galley_status open_kv(struct engine *e, enum kv_type type,
+                                  const struct engine_config *cfg, struct galley_err *err)
 {
     const struct kv_shape shape = model_kv_shape(e->model, type);
     const int n_blocks = e->limits.n_blocks;
@@ -86,9 +100,9 @@ static enum galley_status open_kv(struct engine *e, enum kv_type type, bool cach
     if (!e->found || !e->sampler) {
         return galley_err_set(err, GALLEY_ENOMEM, "no memory for a list of %d blocks", n_blocks);
     }
-    /* The pool is this model's alone and dies with it: the type is all that tells blocks apart. */
-    const uint8_t root[HASH_BYTES] = { (uint8_t)type };
-    return cached ? prefix_open(&e->prefix, e->kv, root, err) : GALLEY_OK;
+    uint8_t root[HASH_BYTES];
+    root_make(root, e->model, type, cfg->exact_linear);
+    return cfg->no_prefix_cache ? GALLEY_OK : prefix_open(&e->prefix, e->kv, root, err);
 }
 
 static enum galley_status open_vision_cache(struct engine *e, const struct engine_config *cfg,
@@ -158,7 +172,7 @@ enum galley_status engine_open_model(struct engine *e, const struct engine_confi
     }
     close_files(&e->cp);
     rc = rc ? rc : open_vision_cache(e, cfg, err); /* its directory is no model */
-    rc = rc ? rc : open_kv(e, kv_type, !cfg->no_prefix_cache, err);
+    rc = rc ? rc : open_kv(e, kv_type, cfg, err);
     if (!rc) {
         log_line(&e->log, LOG_INFO, "engine.model",
                  "language=%lluMB vision=%lluMB kv=%s blocks=%d context=%d card=%s",

@@ -1,9 +1,12 @@
 /* test_caches.c - what is kept between requests: images' embeddings, in memory and on disk, and the
  * blocks of prompts. */
 #include <dirent.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/engine/core.h"
 #include "tests/engine/engine_t.h"
 
 /* Requests that hold the same image: one encoding; later ones find it. */
@@ -253,11 +256,73 @@ static void totals_tell_of_the_image_cache(void)
     dir_remove();
 }
 
+/* ---- what keys are made of ---- */
+
+/* A copy of the model with one bit of its first weight changed. */
+static void model_change(const char *dir)
+{
+    char from[400], to[400], real[PATH_MAX], *bytes;
+    size_t n;
+    DIR *d = opendir(MODEL);
+    T_OK(d);
+    for (struct dirent *x = readdir(d); x; x = readdir(d)) {
+        snprintf(from, sizeof(from), MODEL "/%.99s", x->d_name);
+        snprintf(to, sizeof(to), "%s/%.99s", dir, x->d_name);
+        if (x->d_name[0] != '.' && strcmp(x->d_name, "model.safetensors") != 0) {
+            T_OK(realpath(from, real) && symlink(real, to) == 0);
+        }
+    }
+    closedir(d);
+    snprintf(to, sizeof(to), "%s/model.safetensors", dir);
+    T_EQ(file_read(MODEL "/model.safetensors", 1 << 30, &bytes, &n, NULL), GALLEY_OK);
+    uint64_t head;
+    memcpy(&head, bytes, sizeof(head));
+    bytes[8 + head] ^= 1;
+    T_EQ(file_write(to, bytes, n, NULL), GALLEY_OK);
+    mem_free(bytes);
+}
+
+/* The key an engine gives a block of nothing but zeros. */
+static struct prefix_key key_of(const char *path, struct engine_config cfg)
+{
+    struct engine *e;
+    struct prefix_key key;
+    const struct prefix_row rows[KV_BLOCK] = { 0 };
+    cfg.model_path = path;
+    T_EQ(engine_open(&e, &cfg, NULL), GALLEY_OK);
+    prefix_keys(e->prefix, &key, rows, KV_BLOCK);
+    engine_close(e);
+    return key;
+}
+
+static void keys_name_the_model(void)
+{
+    char dir[] = "/tmp/galley-caches-XXXXXX";
+    T_OK(mkdtemp(dir));
+    model_change(dir);
+    const struct prefix_key key[] = {
+        key_of(MODEL, (struct engine_config){ 0 }),
+        key_of(dir, (struct engine_config){ 0 }),
+        key_of(MODEL, (struct engine_config){ .kv_type = KV_F16 }),
+        key_of(MODEL, (struct engine_config){ .exact_linear = true }),
+    };
+    for (size_t i = 0; i < COUNT(key); i++) {
+        for (size_t k = 0; k < i; k++) {
+            T_OK(memcmp(&key[i], &key[k], sizeof(*key)) != 0);
+        }
+    }
+    const struct prefix_key same = key_of(MODEL, (struct engine_config){ .max_seqs = 3 });
+    T_OK(memcmp(&key[0], &same, sizeof(same)) == 0);
+    memcpy(cache_dir, dir, sizeof(dir));
+    dir_remove();
+}
+
 static const struct t_case cases[] = {
     { "an_image_is_encoded_once", an_image_is_encoded_once },
     { "other_pixels_are_another_image", other_pixels_are_another_image },
     { "the_next_turn_finds_the_last", the_next_turn_finds_the_last },
     { "a_long_beginning_is_computed_once", a_long_beginning_is_computed_once },
+    { "keys_name_the_model", keys_name_the_model },
     { "a_known_image_is_read_on_the_way_in", a_known_image_is_read_on_the_way_in },
     { "totals_tell_of_the_image_cache", totals_tell_of_the_image_cache },
 };
