@@ -192,7 +192,7 @@ static enum galley_status open_tokenizer(struct checkpoint *c, const char *dir,
                                          struct galley_err *err)
 {
     char *path = NULL;
-    enum galley_status rc = hf_path(&path, dir, "tokenizer.json", err);
+    enum galley_status rc = hf_tokenizer_path(&path, dir, err);
     rc = rc ? rc : tokenizer_open(&c->tok, path, err);
     rc = rc ? rc : check_vocab(c, path, err);
     mem_free(path);

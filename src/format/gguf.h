@@ -34,6 +34,16 @@ enum gguf_type {
     GGUF_TYPE_COUNT
 };
 
+/* tokenizer.ggml.token_type */
+enum gguf_token_type {
+    GGUF_TOKEN_NORMAL = 1,
+    GGUF_TOKEN_UNKNOWN,
+    GGUF_TOKEN_CONTROL,
+    GGUF_TOKEN_USER, /* found in the text before anything else, but no control token */
+    GGUF_TOKEN_UNUSED,
+    GGUF_TOKEN_BYTE
+};
+
 struct gguf_string {
     const char *text; /* lent, not NUL-terminated */
     size_t n;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "src/base/map.h"
+#include "src/base/mem.h"
 
 enum galley_status hf_read_ints(const cJSON *obj, const char *where, const struct hf_int *keys,
                                 size_t n, struct galley_err *err)
@@ -91,4 +92,24 @@ enum galley_status hf_path(char **out, const char *dir, const char *name, struct
 bool hf_exists(const char *path)
 {
     return access(path, F_OK) == 0;
+}
+
+enum galley_status hf_tokenizer_path(char **out, const char *dir, struct galley_err *err)
+{
+    char *model = NULL;
+    enum galley_status rc = hf_path(out, dir, "tokenizer.json", err);
+    rc = rc ? rc : hf_path(&model, dir, "tokenizer.model", err);
+    if (!rc && !hf_exists(*out) && hf_exists(model)) {
+        rc = galley_err_set(err, GALLEY_EMODEL,
+                            "%s: has tokenizer.model but no tokenizer.json, which is needed: let "
+                            "transformers write it (AutoTokenizer.from_pretrained, "
+                            "save_pretrained), or give the model as GGUF",
+                            dir);
+    }
+    mem_free(model);
+    if (rc) {
+        mem_free(*out);
+        *out = NULL;
+    }
+    return rc;
 }

@@ -43,5 +43,9 @@ enum galley_status hf_status(enum galley_status rc, struct galley_err *err);
 GALLEY_MUST_USE enum galley_status hf_path(char **out, const char *dir, const char *name,
                                            struct galley_err *err);
 bool hf_exists(const char *path);
+/* dir/tokenizer.json, the caller's; a directory with SentencePiece's file alone is told what to do.
+ */
+GALLEY_MUST_USE enum galley_status hf_tokenizer_path(char **out, const char *dir,
+                                                     struct galley_err *err);
 
 #endif

@@ -1,6 +1,6 @@
 set(format_tokenizer src/format/tokenizer.c src/format/tokenizer_bpe.c src/format/tokenizer_gguf.c
-    src/format/tokenizer_nfc.c src/format/tokenizer_open.c src/format/tokenizer_split.c
-    src/format/tokenizer_stages.c src/format/tokenizer_table.c)
+    src/format/tokenizer_nfc.c src/format/tokenizer_open.c src/format/tokenizer_pieces.c
+    src/format/tokenizer_split.c src/format/tokenizer_stages.c src/format/tokenizer_table.c)
 
 set(format_gguf src/format/gguf.c src/format/gguf_config.c src/format/gguf_names.c src/format/gguf_read.c
     src/format/gguf_rope.c src/format/gguf_vision.c src/format/weights_gguf.c)

@@ -1,8 +1,8 @@
 /* quantize_vocab.c - tokenizer.json and chat template of a directory as tokenizer.* keys.
  *
- * Byte-level BPE only.  GGUF names the pre-tokenizer instead of spelling it out, so the pattern in
- * the file must be one that has a name.  Ids that the file does not give (padded tables) become
- * unused tokens. */
+ * Byte-level BPE: GGUF names the pre-tokenizer instead of spelling it out, so the pattern in the
+ * file must be one that has a name.  BPE of characters: SentencePiece's form, scores for merges
+ * (tokenizer_pieces.c).  Ids that the file does not give (padded tables) become unused tokens. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,18 +12,17 @@
 #include "src/base/mem.h"
 #include "src/format/hf_json.h"
 #include "src/format/quantize_impl.h"
+#include "src/format/tokenizer.h"
 
 #define TOKENIZER_MAX ((size_t)256 << 20)
 #define TEMPLATE_MAX  ((size_t)4 << 20)
 #define TEXT_MAX      ((size_t)256 << 20)
 
-/* GGUF's token types. */
-enum { TOKEN_NORMAL = 1, TOKEN_CONTROL = 3, TOKEN_USER = 4, TOKEN_UNUSED = 5 };
-
 struct vocab {
     const char *where;          /* path of tokenizer.json */
     struct gguf_string *tokens; /* [n] lent by the tree, or by `text` */
-    int32_t *types;
+    int32_t *types;             /* enum gguf_token_type; 0: no such id so far */
+    struct tokenizer *tok;      /* of characters, else NULL */
     int n;
     struct buf text; /* contents made here: names of unused ids, merges */
     struct galley_err *err;
@@ -139,7 +138,8 @@ static enum galley_status read_tokens(struct vocab *v, const cJSON *root, const 
         }
         const bool fits = item->valuedouble >= 0 && item->valuedouble < v->n;
         rc = rc ? rc
-                : put_token(v, fits ? (int64_t)item->valuedouble : -1, item->string, TOKEN_NORMAL);
+                : put_token(v, fits ? (int64_t)item->valuedouble : -1, item->string,
+                            GGUF_TOKEN_NORMAL);
     }
     cJSON_ArrayForEach(item, added)
     {
@@ -150,7 +150,9 @@ static enum galley_status read_tokens(struct vocab *v, const cJSON *root, const 
         }
         rc = rc ? rc : json_get_int(item, v->where, "id", true, 0, v->n - 1, &id, v->err);
         const cJSON *special = cJSON_GetObjectItemCaseSensitive(item, "special");
-        rc = rc ? rc : put_token(v, id, text, cJSON_IsTrue(special) ? TOKEN_CONTROL : TOKEN_USER);
+        rc = rc ? rc
+                : put_token(v, id, text,
+                            cJSON_IsTrue(special) ? GGUF_TOKEN_CONTROL : GGUF_TOKEN_USER);
     }
     return rc;
 }
@@ -181,7 +183,7 @@ static enum galley_status fill_gaps(struct vocab *v)
     for (int i = 0; i < v->n; i++) {
         if (v->types[i] == 0) {
             v->tokens[i] = (struct gguf_string){ at, strlen(at) };
-            v->types[i] = TOKEN_UNUSED;
+            v->types[i] = GGUF_TOKEN_UNUSED;
             at += strlen(at) + 1;
         }
     }
@@ -262,6 +264,23 @@ static void write_id(struct gguf_writer *w, const struct vocab *v, const cJSON *
     }
 }
 
+/* The token in front of every text: the file's own template decides, where it is read. */
+static void write_bos(struct gguf_writer *w, const struct vocab *v, const cJSON *config)
+{
+    static const char key[] = "tokenizer.ggml.bos_token_id",
+                      add_key[] = "tokenizer.ggml.add_bos_token";
+    const cJSON *add = cJSON_GetObjectItemCaseSensitive(config, "add_bos_token");
+    const int32_t bos = v->tok ? tokenizer_bos(v->tok) : -1;
+    if (bos >= 0) {
+        gguf_write_u32(w, key, (uint32_t)bos);
+    } else {
+        write_id(w, v, config, "bos_token", key, -1);
+    }
+    if (v->tok || cJSON_IsBool(add)) {
+        gguf_write_bool(w, add_key, v->tok ? bos >= 0 : cJSON_IsTrue(add));
+    }
+}
+
 /* A file that may be missing: *out NULL then. */
 static enum galley_status read_optional(char **out, size_t *n, const char *dir, const char *name,
                                         struct galley_err *err)
@@ -319,14 +338,10 @@ static enum galley_status write_config(struct gguf_writer *w, const struct vocab
     if (rc) {
         return rc;
     }
-    write_id(w, v, config, "bos_token", "tokenizer.ggml.bos_token_id", -1);
+    write_bos(w, v, config);
     write_id(w, v, config, "eos_token", "tokenizer.ggml.eos_token_id",
              cfg->n_eos > 0 ? cfg->eos[0] : -1);
     write_id(w, v, config, "pad_token", "tokenizer.ggml.padding_token_id", -1);
-    const cJSON *bos = cJSON_GetObjectItemCaseSensitive(config, "add_bos_token");
-    if (cJSON_IsBool(bos)) {
-        gguf_write_bool(w, "tokenizer.ggml.add_bos_token", cJSON_IsTrue(bos));
-    }
     rc = write_template(w, dir, config, v->err);
     cJSON_Delete(config);
     return rc;
@@ -334,28 +349,71 @@ static enum galley_status write_config(struct gguf_writer *w, const struct vocab
 
 /* --- all of it ----------------------------------------------------------------------------- */
 
-static enum galley_status write_vocab(struct gguf_writer *w, struct vocab *v, const cJSON *root)
+static void write_tokens(struct gguf_writer *w, const struct vocab *v)
 {
-    const cJSON *model = cJSON_GetObjectItemCaseSensitive(root, "model");
-    const char *type = string_of(model, "type"), *pre;
-    if (!type || strcmp(type, "BPE") != 0 ||
-        cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(model, "byte_fallback"))) {
-        return bad(v, "not byte-level BPE, the one kind of tokenizer that quantize writes");
-    }
-    enum galley_status rc = name_pre(v, root, &pre);
-    rc = rc ? rc : read_tokens(v, root, model);
-    rc = rc ? rc : fill_gaps(v);
+    const struct gguf_value types = {
+        .type = GGUF_I32, .is_array = true, .n = (uint64_t)v->n, .data = (const uint8_t *)v->types
+    };
+    write_strings(w, "tokenizer.ggml.tokens", v->tokens, (uint64_t)v->n);
+    gguf_write_key(w, "tokenizer.ggml.token_type", &types);
+}
+
+static enum galley_status write_byte_level(struct gguf_writer *w, struct vocab *v,
+                                           const cJSON *root, const cJSON *model)
+{
+    const char *pre;
+    const enum galley_status rc = name_pre(v, root, &pre);
     if (rc) {
         return rc;
     }
     gguf_write_string(w, "tokenizer.ggml.model", "gpt2");
     gguf_write_string(w, "tokenizer.ggml.pre", pre);
-    write_strings(w, "tokenizer.ggml.tokens", v->tokens, (uint64_t)v->n);
-    const struct gguf_value types = {
-        .type = GGUF_I32, .is_array = true, .n = (uint64_t)v->n, .data = (const uint8_t *)v->types
-    };
-    gguf_write_key(w, "tokenizer.ggml.token_type", &types);
+    write_tokens(w, v);
     return write_merges(w, v, model);
+}
+
+static enum galley_status write_sentencepiece(struct gguf_writer *w, struct vocab *v)
+{
+    float *scores = mem_many(float, (size_t)v->n); /* unused ids at the end: 0 */
+    enum galley_status rc = scores ? tokenizer_open(&v->tok, v->where, v->err) : no_memory(v);
+    if (!rc && tokenizer_n_vocab(v->tok) > v->n) { /* it is read a second time */
+        rc = bad(v, "changes while it is read");
+    }
+    rc = rc ? rc : tokenizer_pieces(v->tok, v->where, v->types, scores, v->err);
+    if (!rc) {
+        const struct gguf_value values = {
+            .type = GGUF_F32, .is_array = true, .n = (uint64_t)v->n, .data = (uint8_t *)scores
+        };
+        gguf_write_string(w, "tokenizer.ggml.model", "llama");
+        gguf_write_string(w, "tokenizer.ggml.pre", "default");
+        write_tokens(w, v);
+        gguf_write_key(w, "tokenizer.ggml.scores", &values);
+        gguf_write_bool(w, "tokenizer.ggml.add_space_prefix", tokenizer_adds_space(v->tok));
+    }
+    for (int i = 0; !rc && i < v->n; i++) {
+        if (v->types[i] == GGUF_TOKEN_UNKNOWN) {
+            gguf_write_u32(w, "tokenizer.ggml.unknown_token_id", (uint32_t)i);
+        }
+    }
+    mem_free(scores);
+    return rc;
+}
+
+static enum galley_status write_vocab(struct gguf_writer *w, struct vocab *v, const cJSON *root)
+{
+    const cJSON *model = cJSON_GetObjectItemCaseSensitive(root, "model");
+    const char *type = string_of(model, "type");
+    if (!type || strcmp(type, "BPE") != 0) {
+        return bad(v, "not BPE, the one kind of tokenizer that quantize writes");
+    }
+    enum galley_status rc = read_tokens(v, root, model);
+    rc = rc ? rc : fill_gaps(v);
+    if (rc) {
+        return rc;
+    }
+    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(model, "byte_fallback"))
+               ? write_sentencepiece(w, v)
+               : write_byte_level(w, v, root, model);
 }
 
 enum galley_status quantize_vocab(struct gguf_writer *w, const char *dir,
@@ -363,7 +421,7 @@ enum galley_status quantize_vocab(struct gguf_writer *w, const char *dir,
 {
     char *path;
     cJSON *root = NULL;
-    enum galley_status rc = hf_path(&path, dir, "tokenizer.json", err);
+    enum galley_status rc = hf_tokenizer_path(&path, dir, err);
     if (rc) {
         return rc;
     }
@@ -375,6 +433,7 @@ enum galley_status quantize_vocab(struct gguf_writer *w, const char *dir,
     rc = rc ? rc : write_config(w, &v, dir, cfg);
     cJSON_Delete(root);
     buf_deinit(&v.text);
+    tokenizer_close(v.tok);
     mem_free(v.tokens);
     mem_free(v.types);
     mem_free(path);

@@ -71,6 +71,12 @@ int32_t tokenizer_bos(const struct tokenizer *t);
 const int32_t *tokenizer_eos(const struct tokenizer *t, int *n);
 /* Whether encoding puts a space before a text (Llama 2): the first text decoded has it, too. */
 bool tokenizer_adds_space(const struct tokenizer *t);
+/* Types (enum gguf_token_type) and scores, [tokenizer_n_vocab] each, by which GGUF's "llama" form
+ * encodes as this tokenizer of characters does.  Of `where`, a tokenizer.json; GALLEY_EUNSUP when
+ * there are none. */
+GALLEY_MUST_USE enum galley_status tokenizer_pieces(const struct tokenizer *t, const char *where,
+                                                    int32_t *types, float *scores,
+                                                    struct galley_err *err);
 /* -1 when the content is no token. */
 int32_t tokenizer_lookup(const struct tokenizer *t, const char *content);
 

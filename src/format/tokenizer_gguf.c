@@ -64,9 +64,6 @@ static const struct pre pres[] = {
     { "hunyuan-dense", { DIGITS3, HAN_KANA, DEEPSEEK }, false, false, false },
 };
 
-/* GGUF's token types. */
-enum { TYPE_NORMAL = 1, TYPE_UNKNOWN, TYPE_CONTROL, TYPE_USER, TYPE_UNUSED, TYPE_BYTE };
-
 struct source {
     const struct gguf *g;
     const char *where;
@@ -165,19 +162,19 @@ static enum galley_status put_token(struct tokenizer *t, const struct source *sr
     const struct gguf_string *s = &src->tokens->strings[id];
     unsigned flags = 0;
     switch (type) {
-    case TYPE_NORMAL:
+    case GGUF_TOKEN_NORMAL:
         flags = TOK_MODEL;
         break;
-    case TYPE_UNKNOWN:
-    case TYPE_CONTROL:
+    case GGUF_TOKEN_UNKNOWN:
+    case GGUF_TOKEN_CONTROL:
         flags = TOK_ADDED | TOK_SPECIAL;
         break;
-    case TYPE_USER:
+    case GGUF_TOKEN_USER:
         flags = TOK_ADDED;
         break;
-    case TYPE_UNUSED:
+    case GGUF_TOKEN_UNUSED:
         break;
-    case TYPE_BYTE:
+    case GGUF_TOKEN_BYTE:
         flags = t->chars ? TOK_BYTE : TOK_MODEL;
         break;
     default:
@@ -227,7 +224,8 @@ static enum galley_status read_tokens(struct tokenizer *t, const struct source *
     memset(t->byte_id, 0xff, sizeof(t->byte_id)); /* -1 */
     enum galley_status rc = tok_reserve(t, src->where, n, src->err);
     for (size_t i = 0; i < n && !rc; i++) {
-        rc = put_token(t, src, (int32_t)i, src->types ? gguf_int(src->types, i) : TYPE_NORMAL);
+        rc =
+            put_token(t, src, (int32_t)i, src->types ? gguf_int(src->types, i) : GGUF_TOKEN_NORMAL);
     }
     return rc;
 }

@@ -19,7 +19,7 @@ galley_test(test_hf_text SOURCES tests/format/test_hf_text.c DEPS format)
 # From GGUF files to the bits of the models made of them.
 galley_test(test_gguf_model SOURCES tests/format/test_gguf_model.c DEPS format vision model)
 # Writing: files read back, importance matrices, checkpoints anew.
-foreach(name gguf_write imatrix quantize)
+foreach(name gguf_write imatrix quantize quantize_vocab)
     galley_test(test_${name} SOURCES tests/format/test_${name}.c DEPS format)
 endforeach()
 galley_fuzz(fuzz_imatrix SOURCES tests/fuzz/fuzz_imatrix.c DEPS format)

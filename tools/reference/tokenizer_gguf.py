@@ -1,6 +1,7 @@
 """Tokenizers from GGUF metadata against Hugging Face `tokenizers` and llama.cpp (pip install tokenizers gguf llama-cpp-python sentencepiece).
 
   tokenizer_gguf.py compare GGUF TOK_DUMP [N]   ids of about N strings (default 6000), special tokens on and off, and the decoded text
+  tokenizer_gguf.py written JSON GGUF TOK_DUMP [N]   the same of a tokenizer.json and the file that galley quantize wrote of its directory
   tokenizer_gguf.py fixtures OUT [N]            small vocabularies of every kind and N golden lines each, for tests/format/test_tokenizer_gguf.c
   tokenizer_gguf.py json GGUFS OUT [N]          some of these as tokenizer.json, in the forms of Gemma 3, Llama 2 and SmolLM2
 
@@ -110,6 +111,23 @@ def compare(path, tool, data):
     return bad_hf
 
 
+def written(source, path, tool, data):
+    """Hugging Face on tokenizer.json, Galley on it and on the GGUF file, llama.cpp on that: all must agree."""
+    peer, _ = llama_cpp(path)
+    reference = hf.Tokenizer.from_file(source)
+    bad = [0, 0, 0, 0]
+    for mode in ("plain", "special"):
+        reference.encode_special_tokens = mode == "plain"
+        for d, ours, theirs in zip(data, galley(tool, source, data, mode), galley(tool, path, data, mode), strict=True):
+            clean = d.decode("utf-8", "replace")
+            want = reference.encode(clean, add_special_tokens=False).ids
+            differ = ours[0] != want, theirs[0] != want, peer(clean.encode(), mode) != want, ours[1] != theirs[1]
+            bad = [n + x for n, x in zip(bad, differ)]
+            if any(differ) and sum(bad) <= 10: print(f"  {mode} {clean[:80]!r}: {differ}")
+    print(f"{path}: {2 * len(data)} encodings; other ids than Hugging Face: tokenizer.json {bad[0]}, GGUF {bad[1]}, llama.cpp {bad[2]}; other text {bad[3]}")
+    return sum(bad)
+
+
 def corpus():
     return [s[i:] for name, s in SEEDS.items() if name != "special" for i in range(0, len(s), 3)]
 
@@ -217,6 +235,7 @@ def fixtures(out, n):
 if __name__ == "__main__":
     a = sys.argv[1:]
     if len(a) >= 3 and a[0] == "compare": sys.exit(1 if compare(a[1], a[2], strings(int(a[3]) if len(a) > 3 else 6000)) else 0)
+    if len(a) >= 4 and a[0] == "written": sys.exit(1 if written(a[1], a[2], a[3], strings(int(a[4]) if len(a) > 4 else 2000)) else 0)
     if len(a) >= 2 and a[0] == "fixtures": sys.exit(fixtures(a[1], int(a[2]) if len(a) > 2 else 160))
     if len(a) >= 3 and a[0] == "json": sys.exit(as_json(a[1], a[2], int(a[3]) if len(a) > 3 else 160))
     sys.exit(__doc__)
