@@ -323,6 +323,12 @@ static void read_pattern(struct reader *r, struct hf_text_config *t)
     }
 }
 
+/* The 27B model (62 layers) scales by its width over its heads. */
+double gguf_gemma_scale(const struct hf_text_config *t)
+{
+    return 1 / sqrt(t->n_layers == 62 ? (double)t->hidden / t->n_head : t->head_dim);
+}
+
 static void read_gemma3(struct reader *r, struct hf_text_config *t)
 {
     read_int(r, "attention.sliding_window", false, 1 << 24, &t->window);
@@ -334,8 +340,7 @@ static void read_gemma3(struct reader *r, struct hf_text_config *t)
     t->qk_norm = true;
     t->gelu = true;
     t->embed_scale = sqrt(t->hidden);
-    /* The 27B model scales by its width over its heads; no key says so. */
-    t->query_scale = 1 / sqrt(t->n_layers == 62 ? (double)t->hidden / t->n_head : t->head_dim);
+    t->query_scale = gguf_gemma_scale(t);
     read_number(r, "attention.scale", false, 1e-6, 1e6, &t->query_scale);
 }
 

@@ -12,6 +12,8 @@
  * with the list of those we can. */
 GALLEY_MUST_USE enum galley_status gguf_config_text(struct hf_config *out, const struct gguf *g,
                                                     struct galley_err *err);
+/* What Gemma 3's q . k is multiplied by; its files have no key for it. */
+double gguf_gemma_scale(const struct hf_text_config *t);
 /* Adds the vision part from an mmproj file and checks that it belongs: projection width, family;
  * the entry that differs is named with both values. */
 GALLEY_MUST_USE enum galley_status gguf_config_vision(struct hf_config *io, const struct gguf *mm,

@@ -99,6 +99,9 @@ static void load_row(const struct quantize_tensor *t, int64_t r, float *x, int64
     } else if (r < t->src_rows) {
         n = t->src_cols;
         quant_decode(x, row_address(t, r), t->src->dtype, (size_t)n);
+        for (int64_t i = 0; t->plus != 0 && i < n; i++) {
+            x[i] += t->plus;
+        }
     }
     memset(x + n, 0, (size_t)(cols - n) * sizeof(*x));
 }
@@ -106,7 +109,7 @@ static void load_row(const struct quantize_tensor *t, int64_t r, float *x, int64
 /* Nothing to convert: bytes go over as they are. */
 static bool is_copy(const struct quantize_tensor *t, int64_t cols)
 {
-    return t->order != ORDER_MADE && t->src->dtype == t->to && t->src_cols == cols;
+    return t->order != ORDER_MADE && t->plus == 0 && t->src->dtype == t->to && t->src_cols == cols;
 }
 
 static void compare_row(struct row_sums *s, const float *x, const float *y, int64_t n)

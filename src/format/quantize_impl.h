@@ -30,6 +30,7 @@ struct quantize_tensor {
     enum quantize_order order;
     int n_order;
     float *made; /* owned */
+    float plus;  /* on every value: norms that are stored less 1 */
     int n_dim;
     int64_t shape[TENSOR_DIM_MAX];
     enum dtype to, wanted;

@@ -74,6 +74,8 @@ static const char *architecture(enum hf_family family)
         return "qwen2";
     case HF_QWEN3:
         return "qwen3";
+    case HF_GEMMA3:
+        return "gemma3";
     default:
         assert(family == HF_LLAMA);
         return "llama";
@@ -115,6 +117,17 @@ static void write_rope(struct gguf_writer *w, const char *arch, const struct hf_
     }
 }
 
+/* Gemma 3: the window, and how often a layer has none. */
+static void write_windowed(struct gguf_writer *w, const char *arch, const struct hf_text_config *t)
+{
+    text_u32(w, arch, "attention.sliding_window", t->window);
+    text_u32(w, arch, "attention.sliding_window_pattern", t->window_pattern);
+    text_f32(w, arch, "rope.freq_base_swa", t->rope_local.theta);
+    if (t->final_softcap != 0) {
+        text_f32(w, arch, "final_logit_softcapping", t->final_softcap);
+    }
+}
+
 static void write_text(struct gguf_writer *w, const struct hf_config *c)
 {
     const struct hf_text_config *t = &c->text;
@@ -132,6 +145,9 @@ static void write_text(struct gguf_writer *w, const struct hf_config *c)
     text_f32(w, arch, "attention.layer_norm_rms_epsilon", t->rms_eps);
     text_u32(w, arch, "vocab_size", t->n_vocab);
     write_rope(w, arch, t);
+    if (c->family == HF_GEMMA3) {
+        write_windowed(w, arch, t);
+    }
 }
 
 static void write_three(struct gguf_writer *w, const char *key, const float x[3])

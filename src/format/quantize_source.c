@@ -1,8 +1,8 @@
 /* quantize_source.c - what a checkpoint's output consists of, tensor by tensor.
  *
  * From a directory: GGUF's names, q, k and v of the tower apart, its patch embedding as two
- * moments, llama's heads in pairs, llama 3's rotary scaling as a tensor.  From a GGUF file: what it
- * has, in its order. */
+ * moments, llama's heads in pairs, llama 3's rotary scaling as a tensor, Gemma's norms with the 1
+ * that they are stored without.  From a GGUF file: what it has, in its order. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -121,16 +121,52 @@ static enum galley_status add_moments(struct quantize_source *s, const char *nam
     return GALLEY_OK;
 }
 
-static enum galley_status add_hf(struct quantize_source *s, const char *name,
+/* What follows a prefix; NULL: it is not there. */
+static const char *behind(const char *name, const char *prefix)
+{
+    const size_t n = strlen(prefix);
+    return strncmp(name, prefix, n) == 0 ? name + n : NULL;
+}
+
+/* Gemma's tower and what joins it to the text model: Galley does not read pictures with it. */
+static bool is_left_out(const char *name, enum hf_family family)
+{
+    const char *rest = behind(name, "model.");
+    rest = rest ? rest : name;
+    return family == HF_GEMMA3 &&
+           (behind(rest, "vision_tower.") || behind(rest, "multi_modal_projector."));
+}
+
+/* The classic name of what newer checkpoints nest: model.language_model.layers.0 ... */
+static bool unnest(char *out, size_t size, const char *name)
+{
+    static const char *const prefixes[][2] = { { "model.language_model.", "model." },
+                                               { "language_model.model.", "model." },
+                                               { "model.visual.", "visual." },
+                                               { "", "" } };
+    size_t i = 0;
+    while (!behind(name, prefixes[i][0])) {
+        i++;
+    }
+    const int n = snprintf(out, size, "%s%s", prefixes[i][1], behind(name, prefixes[i][0]));
+    return n >= 0 && (size_t)n < size;
+}
+
+static enum galley_status add_hf(struct quantize_source *s, const char *full,
                                  const struct tensor *src, const char *from, struct galley_err *err)
 {
     char gguf[QUANTIZE_NAME_MAX - 4]; /* moments get a tail */
-    if (strcmp(name, "lm_head.weight") == 0 && s->cfg.text.tied) {
+    char name[QUANTIZE_NAME_MAX];
+    if (is_left_out(full, s->cfg.family)) {
+        return GALLEY_OK;
+    }
+    const bool fits = unnest(name, sizeof(name), full);
+    if (fits && strcmp(name, "lm_head.weight") == 0 && s->cfg.text.tied) {
         return GALLEY_OK; /* a copy of the embedding table */
     }
-    if (!gguf_tensor_from_hf(gguf, sizeof(gguf), name, s->cfg.family)) {
+    if (!fits || !gguf_tensor_from_hf(gguf, sizeof(gguf), name, s->cfg.family)) {
         return galley_err_set(err, GALLEY_EMODEL, "%s: GGUF has no name for the tensor %s", s->path,
-                              name);
+                              full);
     }
     if (src->dtype == DTYPE_COUNT || src->n_dim < 1) {
         return galley_err_set(err, GALLEY_EMODEL,
@@ -148,6 +184,7 @@ static enum galley_status add_hf(struct quantize_source *s, const char *name,
     if (!t) {
         return no_memory(s, err);
     }
+    t->plus = s->cfg.text.norm_plus_one && src->n_dim == 1 ? 1 : 0; /* Gemma has norms only */
     if (s->cfg.family == HF_LLAMA && src->n_dim == 2 &&
         (strstr(gguf, ".attn_q.") || strstr(gguf, ".attn_k."))) {
         t->order = ORDER_HEADS;
@@ -195,14 +232,28 @@ static enum galley_status add_rope(struct quantize_source *s, struct galley_err 
     return GALLEY_OK;
 }
 
+/* What GGUF has no key for would silently change every value. */
+static enum galley_status check_sayable(const struct quantize_source *s, struct galley_err *err)
+{
+    const struct hf_text_config *t = &s->cfg.text;
+    const bool gemma = s->cfg.family == HF_GEMMA3;
+    const double scale = gemma ? gguf_gemma_scale(t) : 0;
+    const char *what = !gemma && t->window > 0 ? "a sliding window"
+                       : t->attn_softcap != 0  ? "attn_logit_softcapping"
+                       : gemma && t->rope_local.kind != HF_ROPE_PLAIN
+                           ? "rotary scaling of sliding layers"
+                       : gemma && fabs(t->query_scale / scale - 1) > 1e-6
+                           ? "a query_pre_attn_scalar that is not the size of a head"
+                           : NULL;
+    return what ? galley_err_set(err, GALLEY_EUNSUP, "%s: GGUF has no key for %s in %s models",
+                                 s->path, what, s->cfg.model_type)
+                : GALLEY_OK;
+}
+
 static enum galley_status open_directory(struct quantize_source *s, struct galley_err *err)
 {
     enum galley_status rc = hf_config_read(&s->cfg, s->path, err);
-    if (!rc && s->cfg.family == HF_GEMMA3) {
-        rc = galley_err_set(err, GALLEY_EUNSUP,
-                            "%s: %s directories are not read by quantize; give a GGUF file",
-                            s->path, s->cfg.model_type);
-    }
+    rc = rc ? rc : check_sayable(s, err);
     rc = rc ? rc : weights_open(&s->weights, s->path, err);
     for (int i = 0; !rc && i < weights_count(s->weights); i++) {
         rc = add_hf(s, weights_name_at(s->weights, i), weights_tensor_at(s->weights, i),

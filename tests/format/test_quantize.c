@@ -12,7 +12,8 @@
 #include "tests/format/folder.h"
 
 #define TINY  "models/galley-tiny"
-#define LLAMA "tests/golden/hf/llama3"
+#define HF    "tests/golden/hf/"
+#define LLAMA HF "llama3"
 
 struct outcome {
     int n_rows, n_padded, n_fallen;
@@ -498,13 +499,23 @@ static void test_no_memory(void)
     folder_close(&f);
 }
 
+/* Four tokens, merged as Llama 3's are. */
+static const char tokenizer[] =
+    "{\"added_tokens\": [{\"id\": 3, \"content\": \"<|end|>\", \"special\": true}],"
+    "\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Split\","
+    "\"pattern\": {\"Regex\": \"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?"
+    "\\\\p{L}+|\\\\p{N}{1,3}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|"
+    "\\\\s+(?!\\\\S)|\\\\s+\"}, \"behavior\": \"Isolated\"}, {\"type\": \"ByteLevel\","
+    "\"use_regex\": false}]}, \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1,"
+    "\"ab\": 2}, \"merges\": [[\"a\", \"b\"]]}}";
+
 /* --- a Llama ------------------------------------------------------------------------------- */
 
-static void copy_in(struct folder *f, const char *name)
+static void copy_in(struct folder *f, const char *model, const char *name)
 {
     char path[200], *bytes;
     size_t n;
-    snprintf(path, sizeof(path), LLAMA "/%s", name);
+    snprintf(path, sizeof(path), HF "%s/%s", model, name);
     read_file(path, &bytes, &n);
     folder_write(f, name, bytes, n);
     mem_free(bytes);
@@ -527,14 +538,6 @@ static void same_heads(const struct tensor *hf, const struct tensor *g, int head
 
 static void test_llama(void)
 {
-    static const char tokenizer[] =
-        "{\"added_tokens\": [{\"id\": 3, \"content\": \"<|end|>\", \"special\": true}],"
-        "\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Split\","
-        "\"pattern\": {\"Regex\": \"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?"
-        "\\\\p{L}+|\\\\p{N}{1,3}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|"
-        "\\\\s+(?!\\\\S)|\\\\s+\"}, \"behavior\": \"Isolated\"}, {\"type\": \"ByteLevel\","
-        "\"use_regex\": false}]}, \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1,"
-        "\"ab\": 2}, \"merges\": [[\"a\", \"b\"]]}}";
     struct folder f;
     struct outcome o;
     struct hf_config cfg;
@@ -542,8 +545,8 @@ static void test_llama(void)
     struct galley_err err = { 0 };
     folder_open(&f);
     set_paths(&f);
-    copy_in(&f, "config.json");
-    copy_in(&f, "model.safetensors");
+    copy_in(&f, "llama3", "config.json");
+    copy_in(&f, "llama3", "model.safetensors");
     folder_text(&f, "tokenizer.json", tokenizer);
     folder_text(&f, "tokenizer_config.json", "{\"eos_token\": {\"content\": \"<|end|>\"}}");
     run(&(struct quantize_job){ .in = f.path, .out = out_path, .type = "f32" }, &o);
@@ -587,14 +590,139 @@ static void test_llama(void)
     folder_close(&f);
 }
 
+/* --- Gemma 3, and names of newer checkpoints ------------------------------------------------ */
+
+/* config.json of `model` with `from` made `to`. */
+static void config_in(struct folder *f, const char *model, const char *from, const char *to)
+{
+    char path[200], *bytes;
+    size_t n;
+    struct buf b;
+    snprintf(path, sizeof(path), HF "%s/config.json", model);
+    read_file(path, &bytes, &n);
+    const char *at = strstr(bytes, from);
+    T_OK(at);
+    buf_init(&b, 1 << 16);
+    buf_add(&b, bytes, (size_t)(at - bytes));
+    buf_add_str(&b, to);
+    buf_add_str(&b, at + strlen(from));
+    folder_write(f, "config.json", b.data, b.n);
+    buf_deinit(&b);
+    mem_free(bytes);
+}
+
+static void plus_one(const struct weights *w, const char *name, const struct gguf *g,
+                     const char *gguf)
+{
+    const struct gguf_tensor *t = gguf_tensor_lookup(g, gguf);
+    size_t n, n_stored;
+    T_OK(t);
+    float *x = widened(&t->view, &n), *stored = widened(find(w, name), &n_stored);
+    T_EQ(n, n_stored);
+    for (size_t i = 0; i < n; i++) {
+        T_NEAR(x[i], stored[i] + 1, 1e-7);
+    }
+    mem_free(x);
+    mem_free(stored);
+}
+
+static void same_gemma(const struct hf_text_config *a, const struct hf_text_config *b)
+{
+    T_EQ(a->window, b->window);
+    T_EQ(a->window_pattern, b->window_pattern);
+    T_EQ(a->head_dim, b->head_dim);
+    T_EQ(a->rope.kind, b->rope.kind);
+    T_NEAR(a->rope.factor, b->rope.factor, 0);
+    T_NEAR(a->rope.theta, b->rope.theta, 0);
+    T_NEAR(a->rope_local.theta, b->rope_local.theta, 0);
+    T_NEAR(a->query_scale, b->query_scale, 1e-7);
+    T_NEAR(a->embed_scale, b->embed_scale, 1e-7);
+    T_OK(a->gelu && a->qk_norm && a->tied && b->tied);
+}
+
+static void test_gemma(void)
+{
+    struct folder f;
+    struct outcome o;
+    struct hf_config cfg, back;
+    struct weights *w;
+    struct galley_err err = { 0 };
+    folder_open(&f);
+    set_paths(&f);
+    config_in(&f, "gemma3", "\"query_pre_attn_scalar\": 20", "\"query_pre_attn_scalar\": 24");
+    copy_in(&f, "gemma3", "model.safetensors");
+    folder_text(&f, "tokenizer.json", tokenizer);
+    run(&(struct quantize_job){ .in = f.path, .out = out_path, .type = "f32" }, &o);
+    T_EQ(hf_config_read(&cfg, f.path, &err), GALLEY_OK);
+    T_EQ(weights_open(&w, f.path, &err), GALLEY_OK);
+    struct gguf *g = open_file(out_path);
+    plus_one(w, "model.norm.weight", g, "output_norm.weight");
+    plus_one(w, "model.layers.1.input_layernorm.weight", g, "blk.1.attn_norm.weight");
+    plus_one(w, "model.layers.1.post_attention_layernorm.weight", g,
+             "blk.1.post_attention_norm.weight");
+    plus_one(w, "model.layers.1.pre_feedforward_layernorm.weight", g, "blk.1.ffn_norm.weight");
+    plus_one(w, "model.layers.1.post_feedforward_layernorm.weight", g,
+             "blk.1.post_ffw_norm.weight");
+    plus_one(w, "model.layers.1.self_attn.q_norm.weight", g, "blk.1.attn_q_norm.weight");
+    same_values(find(w, "model.layers.1.self_attn.q_proj.weight"), 0,
+                &gguf_tensor_lookup(g, "blk.1.attn_q.weight")->view, "attn_q");
+    T_EQ(gguf_config_text(&back, g, &err), GALLEY_OK);
+    T_EQ(back.family, HF_GEMMA3);
+    same_gemma(&back.text, &cfg.text);
+    gguf_close(g);
+    weights_close(w);
+    unlink(out_path);
+    folder_close(&f);
+}
+
+/* What GGUF has no key for is not left out in silence. */
+static void test_unsayable(void)
+{
+    struct quantize_job job = { .out = "x.gguf", .type = "f32" };
+    job.in = HF "gemma3";
+    refuses(&job, GALLEY_EUNSUP, "query_pre_attn_scalar");
+    job.in = HF "gemma3_vl";
+    refuses(&job, GALLEY_EUNSUP, "attn_logit_softcapping");
+    job.in = HF "qwen2_window";
+    refuses(&job, GALLEY_EUNSUP, "a sliding window in qwen2");
+}
+
+/* model.language_model.layers.0 ... and model.visual.blocks.0 ... */
+static void test_nested(void)
+{
+    struct folder f;
+    struct outcome o;
+    struct weights *w;
+    struct galley_err err = { 0 };
+    folder_open(&f);
+    set_paths(&f);
+    copy_in(&f, "q25_official", "config.json");
+    copy_in(&f, "q25_official", "model.safetensors");
+    folder_text(&f, "tokenizer.json", tokenizer);
+    run(&(struct quantize_job){ .in = f.path, .out = out_path, .type = "f32" }, &o);
+    T_EQ(weights_open(&w, f.path, &err), GALLEY_OK);
+    struct gguf *g = open_file(out_path), *mm = open_file(mmproj_path);
+    same_values(find(w, "model.language_model.layers.0.mlp.up_proj.weight"), 0,
+                &gguf_tensor_lookup(g, "blk.0.ffn_up.weight")->view, "ffn_up");
+    same_values(find(w, "model.visual.blocks.0.norm1.weight"), 0,
+                &gguf_tensor_lookup(mm, "v.blk.0.ln1.weight")->view, "ln1");
+    gguf_close(g);
+    gguf_close(mm);
+    weights_close(w);
+    unlink(out_path);
+    unlink(mmproj_path);
+    folder_close(&f);
+}
+
 int main(int argc, char **argv)
 {
     static const struct t_case cases[] = {
-        { "names", test_names },       { "mix", test_mix },
-        { "whole", test_whole },       { "threads", test_threads },
-        { "padding", test_padding },   { "rules", test_rules },
-        { "refusals", test_refusals }, { "no_memory", test_no_memory },
-        { "llama", test_llama },
+        { "names", test_names },         { "mix", test_mix },
+        { "whole", test_whole },         { "threads", test_threads },
+        { "padding", test_padding },     { "rules", test_rules },
+        { "refusals", test_refusals },   { "no_memory", test_no_memory },
+        { "llama", test_llama },         { "gemma", test_gemma },
+        { "unsayable", test_unsayable }, { "nested", test_nested },
     };
     return t_main(argc, argv, cases, COUNT(cases));
 }
