@@ -49,7 +49,8 @@ union qact_meta {
         float d;
         /* Sums of 32 and of 16 codes; pair p of four sums i.. is (i, i + 2) or (i + 1, i + 3). */
         int16_t pair32[4][2], pair16[8][2];
-        int32_t spare[3];
+        int32_t reach32; /* the most that the codes above 0, or below, of 32 sum to */
+        int32_t spare[2];
         int32_t minus16[16]; /* minus the sums of 16 codes */
     } k;
     struct {
@@ -101,6 +102,7 @@ void qgemm_pack(void *dst, const void *src, enum dtype t, int n_out, int n_in, i
 struct qgemm_panel {
     _Alignas(QGEMM_ALIGN) uint8_t bytes[64 * QGEMM_NR * 4];
     float scale[16][QGEMM_NR];         /* K kind: of sub-block j; block kind: d of block j */
+    int32_t factor[8][QGEMM_NR];       /* Q4_K: scales as integers, instead */
     float min[8][QGEMM_NR];            /* block kind with minima: m of block j */
     float d[QGEMM_NR], dmin[QGEMM_NR]; /* K kind */
     int16_t pair[8][QGEMM_NR][2];      /* K kind with minima: as qact_meta pairs the sums */

@@ -38,11 +38,28 @@ static int sum_of(const int8_t *q, int n)
     return sum;
 }
 
+/* qact_meta's reach32. */
+static int reach_of(const int8_t *q)
+{
+    int most = 0;
+    for (int i = 0; i < QGEMM_K; i += 32) {
+        int above = 0, below = 0;
+        for (int k = i; k < i + 32; k++) {
+            above += q[k] > 0 ? q[k] : 0;
+            below -= q[k] < 0 ? q[k] : 0;
+        }
+        most = above > most ? above : most;
+        most = below > most ? below : most;
+    }
+    return most;
+}
+
 static void block_k(int8_t *q, union qact_meta *m, const float *x)
 {
     const float max = extreme(x, QGEMM_K), inverse = -127.0f / max;
     codes(q, x, QGEMM_K, inverse);
     m->k.d = isnan(max) ? NAN : isfinite(inverse) ? 1.0f / inverse : 0.0f;
+    m->k.reach32 = reach_of(q);
     int sum[16];
     for (int i = 0; i < 16; i++) {
         sum[i] = sum_of(q + 16 * i, 16);

@@ -37,15 +37,27 @@ static GALLEY_INLINE void codes(int8_t *q, const float *x, int n, float inverse)
 }
 
 /* Sums of codes 0..15 and 16..31. */
-static GALLEY_INLINE void sums(int sum[2], const int8_t *q)
+static GALLEY_INLINE void sums_of(int sum[2], __m256i v)
 {
-    const __m256i v = _mm256_loadu_si256((const void *)q);
     const __m256i two = _mm256_maddubs_epi16(_mm256_set1_epi8(1), v);
     const __m256i four = _mm256_madd_epi16(two, _mm256_set1_epi16(1));
     const __m256i eight = _mm256_add_epi32(four, _mm256_shuffle_epi32(four, 0x4e));
     const __m256i all = _mm256_add_epi32(eight, _mm256_shuffle_epi32(eight, 0xb1));
     sum[0] = _mm_cvtsi128_si32(_mm256_castsi256_si128(all));
     sum[1] = _mm_cvtsi128_si32(_mm256_extracti128_si256(all, 1));
+}
+
+static GALLEY_INLINE void sums(int sum[2], const int8_t *q)
+{
+    sums_of(sum, _mm256_loadu_si256((const void *)q));
+}
+
+/* What the codes above 0, or those below, of 32 sum to, whichever is more. */
+static GALLEY_INLINE int reach_of(const int8_t *q, int sum)
+{
+    int size[2];
+    sums_of(size, _mm256_abs_epi8(_mm256_loadu_si256((const void *)q)));
+    return (size[0] + size[1] + (sum < 0 ? -sum : sum)) / 2;
 }
 
 /* The first element of that magnitude, with its sign. */
@@ -71,9 +83,12 @@ static void block_k(int8_t *q, union qact_meta *m, const float *x)
         memset(q, 0, QGEMM_K);
     }
     m->k.d = fine ? 1.0f / inverse : bits < INF_BITS ? 0.0f : float_of(0x7fc00000);
+    m->k.reach32 = 0;
     for (int i = 0; i < 8; i++) {
         int sum[2];
         sums(sum, q + 32 * i);
+        const int reach = reach_of(q + 32 * i, sum[0] + sum[1]);
+        m->k.reach32 = reach > m->k.reach32 ? reach : m->k.reach32;
         for (int k = 2 * i; k < 2 * i + 2; k++) {
             m->k.minus16[k] = -sum[k % 2];
             m->k.pair16[k / 4 * 2 + k % 2][k % 4 / 2] = (int16_t)sum[k % 2];

@@ -7,7 +7,10 @@
 
 #include "kernels/qwiden.h"
 #include "kernels/x86/b64_avx512.h"
+#include "kernels/x86/qrow_avx512.h"
 #include "kernels/x86/qunpack_body.h"
+
+#include "kernels/x86/qfour_body.h"
 
 #define ROWS_MAX 6
 
@@ -33,13 +36,6 @@ struct span {
     size_t far_bytes;
     size_t far_step; /* a line; as a constant it makes gcc 12 cost up to 5 % more */
 };
-
-static GALLEY_INLINE __m512i four_codes(const int8_t *x)
-{
-    int32_t v;
-    memcpy(&v, x, 4);
-    return _mm512_set1_epi32(v);
-}
 
 /* What is read after sub-block j.  Rows that are few wait for weights: far ones into L2, evenly
  * over the products, while unpacking brings the next unit into L1.  Many rows wait for the next
@@ -105,20 +101,6 @@ static GALLEY_INLINE void dots(__m512i *a, const struct span *s, int j, const in
     }
 }
 
-static GALLEY_INLINE __m512i min_sum(const struct span *s, int r, int h, const int n_pairs,
-                                     const bool of16)
-{
-    __m512i sum = _mm512_setzero_si512();
-    GALLEY_UNROLL
-    for (int i = 0; i < n_pairs; i++) {
-        int32_t v;
-        memcpy(&v, of16 ? s->m[r].k.pair16[i] : s->m[r].k.pair32[i], 4);
-        sum = _mm512_dpwssd_epi32(sum, _mm512_loadu_si512(s->p->pair[i] + 16 * h),
-                                  _mm512_set1_epi32(v));
-    }
-    return sum;
-}
-
 static GALLEY_INLINE void rows_k(const struct span *s, const int R, const enum qgemm_form form)
 {
     const bool of16 = form == QGEMM_K16 || form == QGEMM_K16_MIN;
@@ -141,18 +123,9 @@ static GALLEY_INLINE void rows_k(const struct span *s, const int R, const enum q
     }
     GALLEY_UNROLL
     for (int h = 0; h < 2; h++) {
-        const __m512 d = _mm512_loadu_ps(s->p->d + 16 * h);
-        const __m512 dmin = _mm512_loadu_ps(s->p->dmin + 16 * h);
         GALLEY_UNROLL
         for (int r = 0; r < R; r++) {
-            const __m512 xd = _mm512_set1_ps(s->m[r].k.d);
-            float *to = s->acc + r * QGEMM_NR + 16 * h;
-            __m512 acc = _mm512_fmadd_ps(f[2 * r + h], _mm512_mul_ps(d, xd), _mm512_load_ps(to));
-            if (min) {
-                const __m512 sum = _mm512_cvtepi32_ps(min_sum(s, r, h, of16 ? 8 : 4, of16));
-                acc = _mm512_fnmadd_ps(sum, _mm512_mul_ps(dmin, xd), acc);
-            }
-            _mm512_store_ps(to, acc);
+            unit_add(s->acc + r * QGEMM_NR, f[2 * r + h], s->p, s->m + r, h, min, of16);
         }
     }
 }
@@ -248,15 +221,20 @@ void qgemm_tile_avx512(const struct qgemm_tile *t)
     for (int u = 0, k = 0; k < t->n_in; u++, k += QGEMM_K) {
         s.n = (t->n_in - k < QGEMM_K ? t->n_in - k : QGEMM_K) / block;
         const size_t bytes = qgemm_unit_bytes(t->type, s.n);
+        const size_t at = (size_t)u * (size_t)t->x->rows + (size_t)t->row0;
+        s.x = t->x->code + at * QGEMM_K;
+        s.m = t->x->meta + at;
+        s.acc = t->acc;
+        if (t->type == DTYPE_Q4_K && four_fits(s.m, t->rows)) {
+            four_unit(t, unit, s.x, s.m);
+            unit += bytes;
+            continue;
+        }
         const struct ahead ahead = { bytes, unit + FAR_UNITS * bytes, share };
         s.far = unpack(t->panel, unit, t->type, s.n, ahead);
         const size_t left = (size_t)(ahead.far + bytes - s.far) / (size_t)n_tiles;
         s.far_bytes = n_tiles > FAR_TILES ? 0 : left / (size_t)(block == 32 ? s.n : n_sub);
         unit += bytes;
-        const size_t at = (size_t)u * (size_t)t->x->rows + (size_t)t->row0;
-        s.x = t->x->code + at * QGEMM_K;
-        s.m = t->x->meta + at;
-        s.acc = t->acc;
         /* Rows are shared out evenly: 7 rows are 4 + 3, not 6 and a slow 1. */
         for (int i = 0, row = 0; i < n_tiles; i++) {
             const int rows = (t->rows - row + n_tiles - i - 1) / (n_tiles - i);

@@ -12,6 +12,7 @@ struct problem {
     enum dtype type;
     enum blocks kind;
     enum fill fill;
+    bool one_sign; /* of the rows */
     bool bias;
     float *x;    /* [rows][n_in] */
     uint8_t *w;  /* n_out rows of blocks, one byte off */
@@ -91,6 +92,19 @@ static void rows_quantise(struct problem *p)
     }
 }
 
+/* Rows whose codes have one sign: of 32 some are 127, the next one 25 or 26.  Seventeen and a 25
+ * times 15, the largest code of Q4_K, is the last sum below 2^15, one and a 26 the first beyond. */
+static void fill_one_sign(float *x, int rows, int n_in)
+{
+    for (int r = 0; r < rows; r++) {
+        const int n = 16 + r % 17;
+        for (int k = 0; k < n_in; k++) {
+            const float v = k % 32 < n ? 1.0f : k % 32 == n ? (float)(25 + r % 2) / 127.0f : 0.0f;
+            x[(size_t)r * (size_t)n_in + (size_t)k] = k / 256 % 2 ? -v : v;
+        }
+    }
+}
+
 static void problem_init(struct problem *p)
 {
     const size_t n_in = (size_t)p->n_in, n_out = (size_t)p->n_out, nx = (size_t)p->rows * n_in;
@@ -101,6 +115,9 @@ static void problem_init(struct problem *p)
     p->real = need(n_out * n_in, sizeof(float));
     p->b = need(n_out, sizeof(float));
     fill(p->x, nx, p->fill);
+    if (p->one_sign) {
+        fill_one_sign(p->x, p->rows, p->n_in);
+    }
     fill(p->b, n_out, FILL_RANDOM);
     for (size_t i = 0; i < n_out * row_bytes; i += (size_t)dtype_info(p->type)->n_bytes) {
         block_fill(p->w + 1 + i, p->type, p->kind);
@@ -223,6 +240,24 @@ static void test_extremes(void)
                                                      .fill = fills[f],
                                                      .type = quant_type(t) });
             }
+        }
+    }
+    devices_close(&ds);
+}
+
+/* Dots as large as they get, alone and beside small ones, around the limit of 16 bits. */
+static void test_one_sign(void)
+{
+    static const int rows[] = { 2, 19, 35 };
+    struct devices ds = devices_open();
+    for (size_t t = 0; t < N_QUANT; t++) {
+        for (size_t i = 0; i < COUNT(rows); i++) {
+            check_problem(&ds, (struct problem){ .rows = rows[i],
+                                                 .n_out = 65,
+                                                 .n_in = 512,
+                                                 .kind = i == 1 ? BLOCKS_RANDOM : BLOCKS_MAX,
+                                                 .one_sign = true,
+                                                 .type = quant_type(t) });
         }
     }
     devices_close(&ds);
@@ -446,11 +481,17 @@ static void test_memory(void)
 int main(int argc, char **argv)
 {
     static const struct t_case cases[] = {
-        { "rows", test_rows },           { "shapes", test_shapes },
-        { "extremes", test_extremes },   { "among_garbage", test_among_garbage },
-        { "many_rows", test_many_rows }, { "parts", test_parts },
-        { "exact", test_exact },         { "not_finite", test_not_finite },
-        { "refusals", test_refusals },   { "memory", test_memory },
+        { "rows", test_rows },
+        { "shapes", test_shapes },
+        { "extremes", test_extremes },
+        { "one_sign", test_one_sign },
+        { "among_garbage", test_among_garbage },
+        { "many_rows", test_many_rows },
+        { "parts", test_parts },
+        { "exact", test_exact },
+        { "not_finite", test_not_finite },
+        { "refusals", test_refusals },
+        { "memory", test_memory },
     };
     return t_main(argc, argv, cases, COUNT(cases));
 }
