@@ -1,13 +1,10 @@
-/* vit.c - opening a vision tower of Qwen2-VL or Qwen2.5-VL: its checks, weights and identity.
- * vit_job.c runs it. */
+/* vit.c - opening a vision tower of Qwen2-VL or Qwen2.5-VL: its checks and weights.  vit_job.c runs
+ * it, vit_hash.c says which it is. */
 #include <stdio.h>
 #include <string.h>
 
 #include "src/base/mem.h"
-#include "src/format/tensor_hash.h"
 #include "vision/vit_impl.h"
-
-#define VIT_ARITHMETIC 1 /* raise it when the same weights begin to give other bits */
 
 uint64_t vit_weight_bytes(const struct vit *v)
 {
@@ -69,54 +66,9 @@ static void block_bind(struct vit_block *k, struct binder *b, const struct hf_vi
     }
 }
 
-/* Where the tower's tensors are in the file. */
-static const char *visual_prefix(const struct weights *w)
+const char *vit_prefix(const struct weights *w)
 {
     return weights_has(w, "model.visual.patch_embed.proj.weight") ? "model." : "";
-}
-
-static void add_config(struct hash *h, const struct hf_config *cfg)
-{
-    const struct hf_vision_config *c = &cfg->vision;
-    const struct hf_preprocess *pre = &cfg->pre;
-    const int ints[] = { VIT_ARITHMETIC,  c->hidden,      c->depth,  c->n_head,
-                         c->intermediate, c->out_hidden,  c->patch,  c->temporal_patch,
-                         c->merge,        c->in_channels, c->window, c->n_fullatt,
-                         c->gated_rms };
-    for (size_t i = 0; i < COUNT(ints); i++) {
-        hash_add_int(h, ints[i]);
-    }
-    for (int i = 0; i < c->n_fullatt; i++) {
-        hash_add_int(h, c->fullatt[i]);
-    }
-    hash_add_number(h, c->norm_eps);
-    for (int i = 0; i < 3; i++) {
-        hash_add_number(h, (double)pre->mean[i]);
-        hash_add_number(h, (double)pre->std[i]);
-    }
-    hash_add_number(h, (double)pre->rescale);
-}
-
-/* Number by number, the same on every build. */
-static void hash_make(struct vit *v, const struct hf_config *cfg, const struct weights *w)
-{
-    char scope[32];
-    struct hash h;
-    const int n_scope = snprintf(scope, sizeof(scope), "%svisual.", visual_prefix(w));
-    hash_init(&h);
-    add_config(&h, cfg);
-    for (int i = 0; i < weights_count(w); i++) {
-        const char *name = weights_name_at(w, i);
-        if (strncmp(name, scope, (size_t)n_scope) == 0) {
-            tensor_hash(&h, name + n_scope, weights_tensor_at(w, i));
-        }
-    }
-    hash_finish(&h, v->hash);
-}
-
-void vit_hash(const struct vit *v, unsigned char out[HASH_BYTES])
-{
-    memcpy(out, v->hash, HASH_BYTES);
 }
 
 static enum galley_status vit_bind(struct vit *v, struct weights *w, struct galley_err *err)
@@ -125,10 +77,10 @@ static enum galley_status vit_bind(struct vit *v, struct weights *w, struct gall
     struct binder b = { .dev = v->dev, .w = w, .err = err };
     const int64_t patch[] = { c->in_channels, c->temporal_patch, c->patch, c->patch };
     const struct bind_part embed = { "patch_embed.proj.weight", NULL, c->hidden };
-    binder_scope(&b, "%svisual.", visual_prefix(w));
+    binder_scope(&b, "%svisual.", vit_prefix(w));
     v->patch_embed = bind_stack(&b, &embed, 1, COUNT(patch), patch);
     for (int i = 0; !b.rc && i < c->depth; i++) {
-        binder_scope(&b, "%svisual.blocks.%d.", visual_prefix(w), i);
+        binder_scope(&b, "%svisual.blocks.%d.", vit_prefix(w), i);
         block_bind(&v->blocks[i], &b, c);
         v->blocks[i].full = c->window == 0;
     }
@@ -137,7 +89,7 @@ static enum galley_status vit_bind(struct vit *v, struct weights *w, struct gall
             v->blocks[c->fullatt[i]].full = true;
         }
     }
-    binder_scope(&b, "%svisual.merger.", visual_prefix(w));
+    binder_scope(&b, "%svisual.merger.", vit_prefix(w));
     merger_bind(&v->merger, &b, c);
     v->weight_bytes = b.bytes;
     return b.rc;
@@ -160,7 +112,7 @@ enum galley_status vit_open(struct vit **out, struct device *dev, const struct h
                               cfg->vision.depth);
     }
     *v = (struct vit){ .dev = dev, .cfg = cfg->vision, .blocks = blocks };
-    hash_make(v, cfg, w); /* before binding lets go of the file's pages */
+    vit_hash_make(v->hash, cfg, w); /* before binding lets go of the file's pages */
     rc = vit_bind(v, w, err);
     if (rc) {
         vit_close(v);

@@ -32,4 +32,10 @@ struct vit {
     struct scratch scratch; /* workspace of vit_encode, kept between calls */
 };
 
+/* What stands before "visual." in the names of the tower's tensors in the file. */
+const char *vit_prefix(const struct weights *w);
+/* vit_hash.c: see vit_hash. */
+void vit_hash_make(unsigned char out[HASH_BYTES], const struct hf_config *cfg,
+                   const struct weights *w);
+
 #endif

@@ -117,9 +117,24 @@ static enum galley_status open_vision_cache(struct engine *e, const struct engin
         .disk_bytes = cfg->vision_cache_disk_bytes,
         .log = cfg->log,
     };
-    vit_hash(e->vit, e->vision_hash);
     e->vision_hash[0] ^= cfg->exact_linear; /* other embeddings, maybe on the same disk */
     return vcache_open(&e->vcache, &cache, err);
+}
+
+/* Reading every byte once more for its name would cost a tenth of opening and more: only keys that
+ * go to disk, where other models' are, are worth it. */
+static enum galley_status open_tower(struct engine *e, const struct engine_config *cfg,
+                                     struct weights *w, struct galley_err *err)
+{
+    enum galley_status rc = GALLEY_OK;
+    if (cfg->vision_cache_dir) {
+        rc = vit_hash_whole(e->vision_hash, &e->cp.cfg, w, cfg->n_threads, err);
+    }
+    rc = rc ? rc : vit_open(&e->vit, e->dev, &e->cp.cfg, w, err);
+    if (!rc && !cfg->vision_cache_dir) {
+        vit_hash(e->vit, e->vision_hash);
+    }
+    return rc;
 }
 
 static enum galley_status open_weights(struct engine *e, const struct engine_config *cfg,
@@ -132,7 +147,7 @@ static enum galley_status open_weights(struct engine *e, const struct engine_con
     }
     rc = rc ? rc : model_open(&e->model, e->dev, &c->cfg, c->weights, err);
     if (!rc && c->cfg.has_vision) {
-        rc = vit_open(&e->vit, e->dev, &c->cfg, c->vision ? c->vision : c->weights, err);
+        rc = open_tower(e, cfg, c->vision ? c->vision : c->weights, err);
     }
     if (!rc) {
         rc = weights_check_all_used(c->weights, model_ignored_tensors(e->model), err);

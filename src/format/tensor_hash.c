@@ -5,7 +5,7 @@
 
 #define SAMPLE_BYTES 4096
 
-void tensor_hash(struct hash *h, const char *name, const struct tensor *t)
+static void add_head(struct hash *h, const char *name, const struct tensor *t)
 {
     hash_add_int(h, (int64_t)strlen(name));
     hash_add(h, name, strlen(name));
@@ -14,6 +14,11 @@ void tensor_hash(struct hash *h, const char *name, const struct tensor *t)
     for (int i = 0; i < t->n_dim && i < TENSOR_DIM_MAX; i++) {
         hash_add_int(h, t->shape[i]);
     }
+}
+
+void tensor_hash(struct hash *h, const char *name, const struct tensor *t)
+{
+    add_head(h, name, t);
     if (t->dtype >= DTYPE_COUNT) {
         return; /* of a type nothing here can read */
     }
@@ -26,4 +31,15 @@ void tensor_hash(struct hash *h, const char *name, const struct tensor *t)
     hash_add(h, data, SAMPLE_BYTES);
     hash_add(h, data + (n - SAMPLE_BYTES) / 2, SAMPLE_BYTES);
     hash_add(h, data + n - SAMPLE_BYTES, SAMPLE_BYTES);
+}
+
+void tensor_digest(unsigned char out[HASH_BYTES], const char *name, const struct tensor *t)
+{
+    struct hash h;
+    hash_init(&h);
+    add_head(&h, name, t);
+    if (t->dtype < DTYPE_COUNT) {
+        hash_add(&h, t->data, (size_t)tensor_bytes(t));
+    }
+    hash_finish(&h, out);
 }

@@ -1,8 +1,9 @@
 /* tensor_hash.h - a tensor's part in the identity of a model, for cache keys.
  *
- * Name, type, shape and three samples of the data: the first, middle and last 4 KiB (all of it up
- * to 12 KiB).  Sampling keeps the cost at some pages per tensor, which opening reads anyway;
- * training touches every page of a matrix, so three of them tell two checkpoints apart. */
+ * Name, type, shape and the data: three samples of it, the first, middle and last 4 KiB (all of it
+ * up to 12 KiB), or every byte.  Samples cost some pages per tensor, which opening reads anyway,
+ * and will do among the models of one process: training touches every page of a matrix.  Two files
+ * that differ in a few values elsewhere are one to them. */
 #ifndef GALLEY_FORMAT_TENSOR_HASH_H
 #define GALLEY_FORMAT_TENSOR_HASH_H
 
@@ -10,5 +11,7 @@
 #include "src/base/hash.h"
 
 void tensor_hash(struct hash *h, const char *name, const struct tensor *t);
+/* Of one tensor, every byte. */
+void tensor_digest(unsigned char out[HASH_BYTES], const char *name, const struct tensor *t);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "src/engine/core.h"
 #include "tests/engine/engine_t.h"
+#include "tests/tensor_place.h"
 
 /* Requests that hold the same image: one encoding; later ones find it. */
 static void an_image_is_encoded_once(void)
@@ -258,11 +259,11 @@ static void totals_tell_of_the_image_cache(void)
 
 /* ---- what keys are made of ---- */
 
-/* A copy of the model with one bit of its first weight changed. */
-static void model_change(const char *dir)
+/* A copy of the model with one bit of the tensor changed, that many eighths into it. */
+static void model_change(const char *dir, const char *tensor, int eighths)
 {
     char from[400], to[400], real[PATH_MAX], *bytes;
-    size_t n;
+    size_t n, n_data;
     DIR *d = opendir(MODEL);
     T_OK(d);
     for (struct dirent *x = readdir(d); x; x = readdir(d)) {
@@ -275,9 +276,8 @@ static void model_change(const char *dir)
     closedir(d);
     snprintf(to, sizeof(to), "%s/model.safetensors", dir);
     T_EQ(file_read(MODEL "/model.safetensors", 1 << 30, &bytes, &n, NULL), GALLEY_OK);
-    uint64_t head;
-    memcpy(&head, bytes, sizeof(head));
-    bytes[8 + head] ^= 1;
+    const size_t at = tensor_place(bytes, tensor, &n_data);
+    bytes[at + n_data * (size_t)eighths / 8] ^= 1;
     T_EQ(file_write(to, bytes, n, NULL), GALLEY_OK);
     mem_free(bytes);
 }
@@ -299,7 +299,7 @@ static void keys_name_the_model(void)
 {
     char dir[] = "/tmp/galley-caches-XXXXXX";
     T_OK(mkdtemp(dir));
-    model_change(dir);
+    model_change(dir, "model.norm.weight", 0);
     const struct prefix_key key[] = {
         key_of(MODEL, (struct engine_config){ 0 }),
         key_of(dir, (struct engine_config){ 0 }),
@@ -317,12 +317,38 @@ static void keys_name_the_model(void)
     dir_remove();
 }
 
+/* Two models that differ in one value of the tower share a directory: neither takes the other's
+ * embeddings for its own. */
+static void a_fine_tuning_is_another_model(void)
+{
+    char dir[] = "/tmp/galley-caches-XXXXXX";
+    T_OK(mkdtemp(dir));
+    model_change(dir, "visual.blocks.0.attn.qkv.weight", 2); /* between what tensor_hash takes */
+    dir_make();
+    fill_dir();
+    struct engine_config cfg = { .model_path = dir, .vision_cache_dir = cache_dir };
+    struct engine *e;
+    struct inbox b;
+    inbox_init(&b);
+    T_EQ(engine_open(&e, &cfg, NULL), GALLEY_OK);
+    submit(e, &b, 0, golden[0].image, NULL, 1);
+    wait_for(&b, 1);
+    T_EQ(engine_totals(e).vision.disk_hits, 0);
+    T_EQ(b.slot[0].r.n_images_cached, 0);
+    engine_close(e);
+    inbox_deinit(&b);
+    dir_remove();
+    memcpy(cache_dir, dir, sizeof(dir));
+    dir_remove();
+}
+
 static const struct t_case cases[] = {
     { "an_image_is_encoded_once", an_image_is_encoded_once },
     { "other_pixels_are_another_image", other_pixels_are_another_image },
     { "the_next_turn_finds_the_last", the_next_turn_finds_the_last },
     { "a_long_beginning_is_computed_once", a_long_beginning_is_computed_once },
     { "keys_name_the_model", keys_name_the_model },
+    { "a_fine_tuning_is_another_model", a_fine_tuning_is_another_model },
     { "a_known_image_is_read_on_the_way_in", a_known_image_is_read_on_the_way_in },
     { "totals_tell_of_the_image_cache", totals_tell_of_the_image_cache },
 };

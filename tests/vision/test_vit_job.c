@@ -2,6 +2,7 @@
  * given up at any piece; and the tower's identity. */
 #include <unistd.h>
 
+#include "tests/tensor_place.h"
 #include "tests/toy_checkpoint.h"
 
 /* Counts what is allocated on the device. */
@@ -201,6 +202,8 @@ static void nothing_and_too_much(void)
 
 /* ---- identity ---- */
 
+static unsigned char whole[HASH_BYTES]; /* hash_of's other answer */
+
 static void hash_of(const char *dir, struct hf_config *cfg, unsigned char out[HASH_BYTES])
 {
     struct galley_err err = { 0 };
@@ -211,6 +214,7 @@ static void hash_of(const char *dir, struct hf_config *cfg, unsigned char out[HA
         T_FAIL("%s", err.msg);
     }
     vit_hash(v, out);
+    T_EQ(vit_hash_whole(whole, cfg, w, 2, &err), GALLEY_OK);
     vit_close(v);
     weights_close(w);
     device_close(dev);
@@ -243,15 +247,44 @@ static void identity(void)
     T_OK(mkdtemp(copy));
     snprintf(path, sizeof(path), "%s/model.safetensors", copy);
     T_EQ(file_read(GOLDEN_HF "q2_full/model.safetensors", 1 << 26, &bytes, &n, NULL), GALLEY_OK);
-    const char *name = strstr(bytes + 8, "visual.merger.ln_q.weight");
-    const char *offsets = name ? strstr(name, "data_offsets\":[") : NULL;
-    T_OK(offsets);
-    uint64_t head = 0;
-    memcpy(&head, bytes, sizeof(head));
-    bytes[8 + head + strtoul(offsets + strlen("data_offsets\":["), NULL, 10)] ^= 1;
+    size_t n_data;
+    bytes[tensor_place(bytes, "visual.merger.ln_q.weight", &n_data)] ^= 1;
     T_EQ(file_write(path, bytes, n, NULL), GALLEY_OK);
     hash_of(copy, &cfg, other);
     T_OK(memcmp(plain, other, HASH_BYTES) != 0);
+    mem_free(bytes);
+    unlink(path);
+    rmdir(copy);
+}
+
+/* A value between the samples: the whole hash sees it, whatever the threads. */
+static void every_byte_counts(void)
+{
+    struct hf_config cfg;
+    unsigned char sampled[HASH_BYTES], plain[HASH_BYTES], again[HASH_BYTES];
+    char copy[] = "/tmp/galley-vit-XXXXXX", path[64], *bytes = NULL;
+    size_t n = 0, n_data;
+    T_EQ(hf_config_read(&cfg, MODEL_TINY, NULL), GALLEY_OK);
+    hash_of(MODEL_TINY, &cfg, sampled);
+    memcpy(plain, whole, HASH_BYTES);
+    T_OK(memcmp(plain, sampled, HASH_BYTES) != 0);
+    T_OK(mkdtemp(copy));
+    snprintf(path, sizeof(path), "%s/model.safetensors", copy);
+    T_EQ(file_read(MODEL_TINY "/model.safetensors", 1 << 28, &bytes, &n, NULL), GALLEY_OK);
+    const size_t at = tensor_place(bytes, "visual.blocks.0.attn.qkv.weight", &n_data);
+    T_OK(n_data > 16 * 4096);
+    bytes[at + n_data / 4] ^= 1;
+    T_EQ(file_write(path, bytes, n, NULL), GALLEY_OK);
+    hash_of(copy, &cfg, again);
+    T_OK(memcmp(again, sampled, HASH_BYTES) == 0); /* what sampling does not see */
+    T_OK(memcmp(whole, plain, HASH_BYTES) != 0);
+    struct weights *w;
+    T_EQ(weights_open(&w, MODEL_TINY, NULL), GALLEY_OK);
+    for (int n_threads = 1; n_threads <= 3; n_threads++) {
+        T_EQ(vit_hash_whole(again, &cfg, w, n_threads, NULL), GALLEY_OK);
+        T_OK(memcmp(again, plain, HASH_BYTES) == 0);
+    }
+    weights_close(w);
     mem_free(bytes);
     unlink(path);
     rmdir(copy);
@@ -263,6 +296,7 @@ static const struct t_case cases[] = {
     { "sizes_of_the_3b_tower", sizes_of_the_3b_tower },
     { "nothing_and_too_much", nothing_and_too_much },
     { "identity", identity },
+    { "every_byte_counts", every_byte_counts },
 };
 
 int main(int argc, char **argv)
