@@ -15,6 +15,8 @@
 #include "src/format/gguf_rope.h"
 #include "src/format/hf_json.h"
 
+#define KEY_TEXT 128 /* longer than any key read here */
+
 /* One file being read; errors stick. */
 struct reader {
     const struct gguf *g;
@@ -29,9 +31,9 @@ struct arch_row {
     void (*read)(struct reader *r, struct hf_text_config *t);
 };
 
-static void full_key(char out[128], const struct reader *r, const char *key)
+static void full_key(char out[KEY_TEXT], const struct reader *r, const char *key)
 {
-    snprintf(out, 128, "%s.%s", r->arch, key);
+    snprintf(out, KEY_TEXT, "%s.%s", r->arch, key);
 }
 
 static void refuse(struct reader *r, const char *key, const char *is, const char *needs)
@@ -44,7 +46,7 @@ static void read_int(struct reader *r, const char *key, bool required, int64_t h
     if (r->rc) {
         return;
     }
-    char full[128];
+    char full[KEY_TEXT];
     int64_t v = *out;
     full_key(full, r, key);
     r->rc = gguf_read_int(r->g, full, required, 1, hi, &v, r->err);
@@ -55,7 +57,7 @@ static void read_number(struct reader *r, const char *key, bool required, double
                         double *out)
 {
     if (!r->rc) {
-        char full[128];
+        char full[KEY_TEXT];
         full_key(full, r, key);
         r->rc = gguf_read_number(r->g, full, required, lo, hi, out, r->err);
     }
@@ -68,7 +70,7 @@ static void read_layered(struct reader *r, const char *key, bool required, int n
     if (r->rc) {
         return;
     }
-    char full[128];
+    char full[KEY_TEXT];
     full_key(full, r, key);
     const struct gguf_value *v = gguf_lookup(r->g, full);
     if (!v || !v->is_array) {
@@ -113,10 +115,10 @@ static void read_vocab(struct reader *r, struct hf_text_config *t)
         return;
     }
     const int64_t n = embed->view.shape[0];
-    if (n > 1 << 22) {
+    if (n > HF_VOCAB_MAX) {
         r->rc = galley_err_set(r->err, GALLEY_EMODEL,
                                "%s: token_embd.weight has %" PRId64 " rows, limit %d",
-                               gguf_path(r->g), n, 1 << 22);
+                               gguf_path(r->g), n, HF_VOCAB_MAX);
         return;
     }
     t->n_vocab = (int)n;
@@ -160,22 +162,22 @@ static void check_heads(struct reader *r, const struct hf_text_config *t, int va
 
 static void read_sizes(struct reader *r, struct hf_text_config *t)
 {
-    read_int(r, "embedding_length", true, 65536, &t->hidden);
-    read_int(r, "block_count", true, 1024, &t->n_layers);
-    read_int(r, "context_length", true, 1 << 24, &t->max_positions);
-    read_layered(r, "attention.head_count", true, t->n_layers, 1024, &t->n_head);
+    read_int(r, "embedding_length", true, HF_WIDTH_MAX, &t->hidden);
+    read_int(r, "block_count", true, HF_LAYERS_MAX, &t->n_layers);
+    read_int(r, "context_length", true, HF_CONTEXT_MAX, &t->max_positions);
+    read_layered(r, "attention.head_count", true, t->n_layers, HF_HEADS_MAX, &t->n_head);
     t->n_kv_head = t->n_head;
-    read_layered(r, "attention.head_count_kv", false, t->n_layers, 1024, &t->n_kv_head);
-    read_layered(r, "feed_forward_length", true, t->n_layers, 1 << 20, &t->intermediate);
+    read_layered(r, "attention.head_count_kv", false, t->n_layers, HF_HEADS_MAX, &t->n_kv_head);
+    read_layered(r, "feed_forward_length", true, t->n_layers, HF_FFN_MAX, &t->intermediate);
     read_number(r, "attention.layer_norm_rms_epsilon", true, 1e-12, 1, &t->rms_eps);
     if (r->rc) {
         return;
     }
     t->head_dim = t->hidden / t->n_head;
-    read_int(r, "attention.key_length", t->hidden % t->n_head != 0, 65536, &t->head_dim);
+    read_int(r, "attention.key_length", t->hidden % t->n_head != 0, HF_WIDTH_MAX, &t->head_dim);
     int value_length = t->head_dim, rope_dims = t->head_dim;
-    read_int(r, "attention.value_length", false, 65536, &value_length);
-    read_int(r, "rope.dimension_count", false, 65536, &rope_dims);
+    read_int(r, "attention.value_length", false, HF_WIDTH_MAX, &value_length);
+    read_int(r, "rope.dimension_count", false, HF_WIDTH_MAX, &rope_dims);
     check_heads(r, t, value_length, rope_dims);
     read_vocab(r, t);
 }
@@ -189,7 +191,7 @@ static void check_features(struct reader *r)
         "embedding_scale"
     };
     for (size_t i = 0; !r->rc && i < COUNT(absent); i++) {
-        char full[128];
+        char full[KEY_TEXT];
         full_key(full, r, absent[i]);
         double v = 0;
         r->rc = gguf_read_number(r->g, full, false, -1e30, 1e30, &v, r->err);
@@ -205,11 +207,11 @@ static void check_features(struct reader *r)
 
 static void read_rope(struct reader *r, struct hf_text_config *t)
 {
-    char key[128];
+    char key[KEY_TEXT];
     struct gguf_string kind = { "none", 4 };
     double factor = 1, old = 1;
     t->rope.theta = 10000;
-    read_number(r, "rope.freq_base", false, 1, 1e12, &t->rope.theta);
+    read_number(r, "rope.freq_base", false, 1, HF_THETA_MAX, &t->rope.theta);
     read_number(r, "rope.scaling.factor", false, 1, 1e6, &factor);
     read_number(r, "rope.scale_linear", false, 1, 1e6, &old);
     full_key(key, r, "rope.scaling.type");
@@ -235,7 +237,7 @@ static void read_rope(struct reader *r, struct hf_text_config *t)
 
 static void read_sections(struct reader *r, struct hf_text_config *t)
 {
-    char key[128];
+    char key[KEY_TEXT];
     full_key(key, r, "rope.dimension_sections");
     const struct gguf_value *v = gguf_lookup(r->g, key);
     if (r->rc) {
@@ -249,7 +251,7 @@ static void read_sections(struct reader *r, struct hf_text_config *t)
     int64_t sum = 0;
     for (uint64_t i = 0; i < v->n; i++) {
         const int64_t n = gguf_int(v, i);
-        if (n < 0 || n > 65536 || (i == 3 && n != 0)) {
+        if (n < 0 || n > HF_WIDTH_MAX || (i == 3 && n != 0)) {
             r->rc = galley_err_set(r->err, GALLEY_EMODEL,
                                    "%s: entry %d of key %s is %" PRId64
                                    "; this build supports three axes",
@@ -300,12 +302,12 @@ static void read_llama(struct reader *r, struct hf_text_config *t)
  * slides. */
 static void read_pattern(struct reader *r, struct hf_text_config *t)
 {
-    char key[128];
+    char key[KEY_TEXT];
     t->window_pattern = 6;
     full_key(key, r, "attention.sliding_window_pattern");
     const struct gguf_value *v = gguf_lookup(r->g, key);
     if (!v || !v->is_array) {
-        read_int(r, "attention.sliding_window_pattern", false, 1024, &t->window_pattern);
+        read_int(r, "attention.sliding_window_pattern", false, HF_LAYERS_MAX, &t->window_pattern);
         return;
     }
     const uint64_t n = (uint64_t)t->n_layers;
@@ -331,10 +333,10 @@ double gguf_gemma_scale(const struct hf_text_config *t)
 
 static void read_gemma3(struct reader *r, struct hf_text_config *t)
 {
-    read_int(r, "attention.sliding_window", false, 1 << 24, &t->window);
+    read_int(r, "attention.sliding_window", false, HF_CONTEXT_MAX, &t->window);
     read_pattern(r, t);
     t->rope_local.theta = 10000;
-    read_number(r, "rope.freq_base_swa", false, 1, 1e12, &t->rope_local.theta);
+    read_number(r, "rope.freq_base_swa", false, 1, HF_THETA_MAX, &t->rope_local.theta);
     read_number(r, "attn_logit_softcapping", false, 0, 1e6, &t->attn_softcap);
     read_number(r, "final_logit_softcapping", false, 0, 1e6, &t->final_softcap);
     t->qk_norm = true;

@@ -88,8 +88,8 @@ static enum galley_status read_windows(struct hf_vision_config *v, const struct 
     v->window = 112;
     const struct gguf_value *list = gguf_lookup(mm, key);
     const struct int_row rows[] = {
-        { "clip.vision.window_size", false, 1, 65536, &v->window },
-        { "clip.vision.n_wa_pattern", !list, 0, 1024, &pattern },
+        { "clip.vision.window_size", false, 1, HF_WIDTH_MAX, &v->window },
+        { "clip.vision.n_wa_pattern", !list, 0, HF_LAYERS_MAX, &pattern },
     };
     enum galley_status rc = read_ints(mm, rows, COUNT(rows), err);
     if (!rc && list && (!list->is_array || list->type == GGUF_STRING)) {
@@ -120,10 +120,10 @@ static enum galley_status read_tower(struct hf_vision_config *v, const struct gg
                                      struct galley_err *err)
 {
     const struct int_row rows[] = {
-        { "clip.vision.embedding_length", true, 1, 65536, &v->hidden },
-        { "clip.vision.feed_forward_length", true, 1, 1 << 20, &v->intermediate },
-        { "clip.vision.block_count", true, 1, 1024, &v->depth },
-        { "clip.vision.attention.head_count", true, 1, 1024, &v->n_head },
+        { "clip.vision.embedding_length", true, 1, HF_WIDTH_MAX, &v->hidden },
+        { "clip.vision.feed_forward_length", true, 1, HF_FFN_MAX, &v->intermediate },
+        { "clip.vision.block_count", true, 1, HF_LAYERS_MAX, &v->depth },
+        { "clip.vision.attention.head_count", true, 1, HF_HEADS_MAX, &v->n_head },
         { "clip.vision.patch_size", true, 1, 256, &v->patch },
         { "clip.vision.spatial_merge_size", false, 1, 16, &v->merge },
     };

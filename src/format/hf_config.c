@@ -81,7 +81,7 @@ static enum galley_status read_fullatt(struct hf_vision_config *v, const cJSON *
     cJSON_ArrayForEach(item, list)
     {
         const double x = cJSON_IsNumber(item) ? item->valuedouble : -1;
-        if (!(x >= 0 && x < 1024) || x != floor(x)) {
+        if (!(x >= 0 && x < HF_LAYERS_MAX) || x != floor(x)) {
             return galley_err_set(err, GALLEY_EMODEL,
                                   "%s: \"%s\" holds something else than block numbers", where, key);
         }
@@ -108,8 +108,8 @@ static enum galley_status read_vision_2(struct hf_vision_config *v, const cJSON 
     v->hidden = 1280;
     v->out_hidden = 3584;
     const struct hf_int keys[] = {
-        { "embed_dim", false, 1, 65536, &v->hidden },
-        { "hidden_size", false, 1, 65536, &v->out_hidden },
+        { "embed_dim", false, 1, HF_WIDTH_MAX, &v->hidden },
+        { "hidden_size", false, 1, HF_WIDTH_MAX, &v->out_hidden },
     };
     enum galley_status rc = hf_read_ints(vision, where, keys, COUNT(keys), err);
     rc = rc ? rc : json_get_number(vision, where, "mlp_ratio", false, 0.01, 64, &ratio, err);
@@ -131,10 +131,10 @@ static enum galley_status read_vision_2_5(struct hf_vision_config *v, const cJSO
     v->window = 112;
     v->gated_rms = true;
     const struct hf_int keys[] = {
-        { "hidden_size", false, 1, 65536, &v->hidden },
-        { "out_hidden_size", false, 1, 65536, &v->out_hidden },
-        { "intermediate_size", false, 1, 1 << 20, &v->intermediate },
-        { "window_size", false, 1, 65536, &v->window },
+        { "hidden_size", false, 1, HF_WIDTH_MAX, &v->hidden },
+        { "out_hidden_size", false, 1, HF_WIDTH_MAX, &v->out_hidden },
+        { "intermediate_size", false, 1, HF_FFN_MAX, &v->intermediate },
+        { "window_size", false, 1, HF_WIDTH_MAX, &v->window },
     };
     enum galley_status rc = hf_read_ints(vision, where, keys, COUNT(keys), err);
     rc = rc ? rc : hf_want_string(vision, where, "hidden_act", "silu", err);
@@ -181,8 +181,8 @@ static enum galley_status read_vision(struct hf_config *c, const cJSON *vision, 
                                     .in_channels = 3,
                                     .norm_eps = 1e-6 };
     const struct hf_int keys[] = {
-        { "depth", false, 1, 1024, &v->depth },
-        { "num_heads", false, 1, 1024, &v->n_head },
+        { "depth", false, 1, HF_LAYERS_MAX, &v->depth },
+        { "num_heads", false, 1, HF_HEADS_MAX, &v->n_head },
         { "patch_size", false, 1, 256, &v->patch },
         { "temporal_patch_size", false, 1, 16, &v->temporal_patch },
         { "spatial_merge_size", false, 1, 16, &v->merge },

@@ -20,6 +20,15 @@
 #define HF_FULLATT_MAX 128
 #define HF_EOS_MAX     8
 
+/* Numbers above these are taken for damage; products of those that meet fit 64 bits. */
+#define HF_WIDTH_MAX   65536 /* of a row, a head; a window in pixels */
+#define HF_FFN_MAX     (1 << 20)
+#define HF_LAYERS_MAX  1024
+#define HF_HEADS_MAX   1024
+#define HF_VOCAB_MAX   (1 << 22)
+#define HF_CONTEXT_MAX (1 << 24)
+#define HF_THETA_MAX   1e12
+
 enum hf_family {
     HF_QWEN2_VL,
     HF_QWEN2_5_VL,

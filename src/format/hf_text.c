@@ -14,8 +14,6 @@
 
 #include "kernels/device.h"
 
-#define THETA_MAX 1e12
-
 /* What a family fixes, and the values of keys its files may leave out (0: required). */
 struct text_rules {
     bool mrope;      /* three positions per token: mrope_section is there */
@@ -72,7 +70,7 @@ static enum galley_status read_head_dim(struct hf_text_config *t, const struct t
                                         struct galley_err *err)
 {
     int head_dim = rules->head_dim;
-    const struct hf_int key = { "head_dim", false, 1, 65536, &head_dim };
+    const struct hf_int key = { "head_dim", false, 1, HF_WIDTH_MAX, &head_dim };
     const enum galley_status rc = hf_read_ints(text, where, &key, 1, err);
     if (rc) {
         return rc;
@@ -105,13 +103,14 @@ static enum galley_status read_sizes(struct hf_text_config *t, const struct text
     t->max_positions = rules->max_positions;
     t->rms_eps = rules->rms_eps;
     const struct hf_int keys[] = {
-        { "hidden_size", true, 1, 65536, &t->hidden },
-        { "num_hidden_layers", true, 1, 1024, &t->n_layers },
-        { "num_attention_heads", rules->n_head == 0, 1, 1024, &t->n_head },
-        { "num_key_value_heads", rules->n_kv_head == 0, 1, 1024, &t->n_kv_head },
-        { "intermediate_size", true, 1, 1 << 20, &t->intermediate },
-        { "vocab_size", rules->n_vocab == 0, 1, 1 << 22, &t->n_vocab },
-        { "max_position_embeddings", rules->max_positions == 0, 1, 1 << 24, &t->max_positions },
+        { "hidden_size", true, 1, HF_WIDTH_MAX, &t->hidden },
+        { "num_hidden_layers", true, 1, HF_LAYERS_MAX, &t->n_layers },
+        { "num_attention_heads", rules->n_head == 0, 1, HF_HEADS_MAX, &t->n_head },
+        { "num_key_value_heads", rules->n_kv_head == 0, 1, HF_HEADS_MAX, &t->n_kv_head },
+        { "intermediate_size", true, 1, HF_FFN_MAX, &t->intermediate },
+        { "vocab_size", rules->n_vocab == 0, 1, HF_VOCAB_MAX, &t->n_vocab },
+        { "max_position_embeddings", rules->max_positions == 0, 1, HF_CONTEXT_MAX,
+          &t->max_positions },
     };
     enum galley_status rc = hf_read_ints(text, where, keys, COUNT(keys), err);
     rc = rc ? rc
@@ -137,7 +136,7 @@ static enum galley_status read_sections(struct hf_text_config *t, const cJSON *r
     cJSON_ArrayForEach(item, list)
     {
         const double v = cJSON_IsNumber(item) ? item->valuedouble : -1;
-        if (!(v >= 0 && v <= 65536) || v != floor(v)) {
+        if (!(v >= 0 && v <= HF_WIDTH_MAX) || v != floor(v)) {
             return galley_err_set(err, GALLEY_EMODEL,
                                   "%s: \"mrope_section\" is not a list of 3 numbers", where);
         }
@@ -197,7 +196,7 @@ static enum galley_status read_scaling(struct hf_rope *r, const cJSON *rope, con
     if (rc || r->kind != HF_ROPE_LLAMA3) {
         return rc;
     }
-    const struct hf_int context = { "original_max_position_embeddings", true, 1, 1 << 24,
+    const struct hf_int context = { "original_max_position_embeddings", true, 1, HF_CONTEXT_MAX,
                                     &r->original_context };
     rc = json_get_number(rope, where, "low_freq_factor", true, 1e-3, 1e6, &r->low, err);
     rc = rc ? rc : json_get_number(rope, where, "high_freq_factor", true, 1e-3, 1e6, &r->high, err);
@@ -215,7 +214,8 @@ static enum galley_status read_one_rope(struct hf_rope *r, bool mrope, const cJS
                                         const char *place, struct galley_err *err)
 {
     enum galley_status rc = read_rope_kind(r, mrope, rope, place, err);
-    rc = rc ? rc : json_get_number(rope, place, "rope_theta", false, 1, THETA_MAX, &r->theta, err);
+    rc = rc ? rc
+            : json_get_number(rope, place, "rope_theta", false, 1, HF_THETA_MAX, &r->theta, err);
     return rc ? rc : read_scaling(r, rope, place, err);
 }
 
@@ -233,7 +233,7 @@ static enum galley_status read_rope_by_layer(struct hf_text_config *t, const cJS
             return galley_err_set(err, GALLEY_EMODEL, "%s: \"%s\" is missing", where, keys[i]);
         }
         enum galley_status rc =
-            json_get_number(one, place, "rope_theta", true, 1, THETA_MAX, &to[i]->theta, err);
+            json_get_number(one, place, "rope_theta", true, 1, HF_THETA_MAX, &to[i]->theta, err);
         rc = rc ? rc : read_one_rope(to[i], false, one, place, err);
         if (rc) {
             return rc;
@@ -250,7 +250,7 @@ static enum galley_status read_theta(double *theta, const struct text_rules *rul
     const double inner = *theta;
     *theta = inner != 0 ? inner : rules->theta;
     enum galley_status rc =
-        json_get_number(text, where, "rope_theta", *theta == 0, 1, THETA_MAX, theta, err);
+        json_get_number(text, where, "rope_theta", *theta == 0, 1, HF_THETA_MAX, theta, err);
     if (!rc && inner != 0 && inner != *theta) {
         rc = galley_err_set(err, GALLEY_EMODEL, "%s: \"rope_theta\" is %g here and %g in %s", where,
                             *theta, inner, key);
@@ -285,7 +285,7 @@ static enum galley_status read_rope(struct hf_text_config *t, const struct text_
     enum galley_status rc = read_one_rope(&t->rope, rules->mrope, rope, place, err);
     rc = rc ? rc : read_theta(&t->rope.theta, rules, text, where, key, err);
     rc = rc ? rc
-            : json_get_number(text, where, "rope_local_base_freq", false, 1, THETA_MAX,
+            : json_get_number(text, where, "rope_local_base_freq", false, 1, HF_THETA_MAX,
                               &t->rope_local.theta, err);
     if (!rc && t->rope_local.theta == 0) {
         t->rope_local = t->rope;

@@ -9,6 +9,7 @@
 #include "src/format/quantize_impl.h"
 
 #define QUANTIZATION_VERSION 2
+#define KEY_TEXT             128 /* longer than any key written here */
 
 static bool is_replaced(const char *key)
 {
@@ -84,21 +85,21 @@ static const char *architecture(enum hf_family family)
 
 static void text_u32(struct gguf_writer *w, const char *arch, const char *key, int v)
 {
-    char full[128];
+    char full[KEY_TEXT];
     snprintf(full, sizeof(full), "%s.%s", arch, key);
     gguf_write_u32(w, full, (uint32_t)v);
 }
 
 static void text_f32(struct gguf_writer *w, const char *arch, const char *key, double v)
 {
-    char full[128];
+    char full[KEY_TEXT];
     snprintf(full, sizeof(full), "%s.%s", arch, key);
     gguf_write_f32(w, full, (float)v);
 }
 
 static void write_rope(struct gguf_writer *w, const char *arch, const struct hf_text_config *t)
 {
-    char key[128];
+    char key[KEY_TEXT];
     text_f32(w, arch, "rope.freq_base", t->rope.theta);
     text_u32(w, arch, "rope.dimension_count", t->head_dim);
     if (t->rope.kind == HF_ROPE_LINEAR) {
