@@ -6,15 +6,14 @@
 #include <unistd.h>
 
 #include "src/base/mem.h"
+#include "src/base/pool.h"
 #include "src/cli/cli.h"
 #include "src/format/quantize.h"
 
-#define RULES_MAX 256
-
 struct options {
     struct quantize_job job;
-    struct quantize_rule rules[RULES_MAX];
-    char *patterns[RULES_MAX]; /* owned: what precedes the '=' */
+    struct quantize_rule rules[QUANTIZE_RULES_MAX];
+    char *patterns[QUANTIZE_RULES_MAX]; /* owned: what precedes the '=' */
     bool json, quiet;
 };
 
@@ -202,8 +201,8 @@ static int take_rule(struct options *o, const char *word)
         return usage_error("quantize", "--tensor \"%s\": there is no type \"%s\"", word,
                            equals + 1);
     }
-    if (o->job.n_rules == RULES_MAX) {
-        return usage_error("quantize", "--tensor can be given %d times", RULES_MAX);
+    if (o->job.n_rules == QUANTIZE_RULES_MAX) {
+        return usage_error("quantize", "--tensor can be given %d times", QUANTIZE_RULES_MAX);
     }
     char *pattern = mem_strndup(word, (size_t)(equals - word));
     if (!pattern) {
@@ -231,7 +230,7 @@ static int take_option(struct options *o, int id, const char *v)
         o->job.mmproj = v;
         return 0;
     case OPT_THREADS:
-        if (!parse_int(v, 1, 256, &n)) {
+        if (!parse_int(v, 1, POOL_THREADS_MAX, &n)) {
             return usage_error("quantize", "--threads cannot be \"%s\"", v);
         }
         o->job.n_threads = (int)n;

@@ -14,6 +14,8 @@
 #include "src/base/compiler.h"
 #include "src/base/err.h"
 
+#define QUANTIZE_RULES_MAX 256
+
 /* --tensor 'PATTERN=TYPE': a glob over GGUF names.  The last rule that matches counts. */
 struct quantize_rule {
     const char *pattern;

@@ -281,11 +281,10 @@ enum galley_status quantize_choose(struct quantize_source *s, const struct quant
                                    const struct quantize_rule *rules, int n_rules,
                                    struct galley_err *err)
 {
-    enum { RULES_MAX = 256 };
-    bool matched[RULES_MAX] = { false };
-    if (n_rules > RULES_MAX) {
+    bool matched[QUANTIZE_RULES_MAX] = { false };
+    if (n_rules > QUANTIZE_RULES_MAX) {
         return galley_err_set(err, GALLEY_EUSAGE, "%d rules for tensors, at most %d can be given",
-                              n_rules, RULES_MAX);
+                              n_rules, QUANTIZE_RULES_MAX);
     }
     choose_list(&s->text, m, rules, n_rules, matched);
     choose_list(&s->vision, m, rules, n_rules, matched);

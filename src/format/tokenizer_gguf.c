@@ -71,11 +71,6 @@ struct source {
     struct galley_err *err;
 };
 
-static bool is_text(const struct gguf_string *s, const char *text)
-{
-    return s->n == strlen(text) && memcmp(s->text, text, s->n) == 0;
-}
-
 /* ---- which tokenizer ---- */
 
 static enum galley_status refuse_pre(const struct source *src, const struct gguf_string *name)
@@ -98,11 +93,11 @@ static enum galley_status find_pre(const struct source *src, const struct pre **
     if (rc) {
         return rc;
     }
-    if (is_text(&name, "default")) { /* of a model with the pattern of its time */
+    if (gguf_string_is(&name, "default")) { /* of a model with the pattern of its time */
         name = (struct gguf_string){ "gpt-2", 5 };
     }
     for (size_t i = 0; i < COUNT(pres); i++) {
-        if (is_text(&name, pres[i].name)) {
+        if (gguf_string_is(&name, pres[i].name)) {
             *out = &pres[i];
             return GALLEY_OK;
         }
@@ -437,9 +432,9 @@ static enum galley_status build(struct tokenizer *t, struct source *src)
         return rc;
     }
     bool add_bos = true;
-    if (is_text(&model, "gpt2")) {
+    if (gguf_string_is(&model, "gpt2")) {
         rc = build_byte_level(t, src, &add_bos);
-    } else if (is_text(&model, "llama")) {
+    } else if (gguf_string_is(&model, "llama")) {
         rc = build_sentencepiece(t, src);
     } else {
         rc =
