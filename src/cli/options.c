@@ -4,7 +4,20 @@
 #include <getopt.h>
 #include <string.h>
 
+#include "src/base/pool.h"
 #include "src/cli/cli.h"
+
+/* What galley.1 promises, and what no machine has. */
+#define DPI_MIN     18
+#define DPI_MAX     1200
+#define SECONDS_MIN 0.1
+#define SECONDS_MAX 3600
+#define PIXELS_MIN  784 /* of the largest crop: one visual token, 28 x 28 */
+#define PIXELS_MAX  1000000000
+#define TOKENS_MAX  1000000
+#define CONTEXT_MAX (1 << 24)
+#define ROWS_MAX    65536     /* of a pass; sequences, too */
+#define MEMORY_MAX  (1 << 24) /* MiB */
 
 enum option_id {
     OPT_OUTPUT = 'o',
@@ -127,6 +140,58 @@ static bool take_accept(double *out, const char *word)
     return parse_number(word, 0, 1, out) && *out > 0;
 }
 
+/* Whole numbers.  False: the option has none, or not this one. */
+static bool take_int(struct cli_options *o, int id, const char *v)
+{
+    static const struct {
+        int id;
+        long long lo, hi;
+    } ranges[] = {
+        { OPT_MIN_PIXELS, 1, PIXELS_MAX },
+        { OPT_MAX_PIXELS, PIXELS_MIN, PIXELS_MAX },
+        { OPT_MAX_NEW_TOKENS, 1, TOKENS_MAX },
+        { OPT_CTX, 1, CONTEXT_MAX },
+        { OPT_SEQS, 1, ROWS_MAX },
+        { OPT_ROWS, 1, ROWS_MAX },
+        { OPT_MEMORY, 1, MEMORY_MAX },
+        { OPT_THREADS, 1, POOL_THREADS_MAX },
+    };
+    long long n = 0;
+    bool ok = false;
+    for (size_t i = 0; i < COUNT(ranges); i++) {
+        ok = ok || (ranges[i].id == id && parse_int(v, ranges[i].lo, ranges[i].hi, &n));
+    }
+    switch (id) {
+    case OPT_MIN_PIXELS:
+        o->convert.min_pixels = n;
+        break;
+    case OPT_MAX_PIXELS:
+        o->convert.max_pixels = n;
+        break;
+    case OPT_MAX_NEW_TOKENS:
+        o->convert.max_new_tokens = (int)n;
+        break;
+    case OPT_CTX:
+        o->context = (int)n;
+        break;
+    case OPT_SEQS:
+        o->max_seqs = (int)n;
+        break;
+    case OPT_ROWS:
+        o->max_rows = (int)n;
+        break;
+    case OPT_MEMORY:
+        o->memory_bytes = (uint64_t)n << 20;
+        break;
+    case OPT_THREADS:
+        o->threads = (int)n;
+        break;
+    default:
+        break;
+    }
+    return ok;
+}
+
 /* False: the value is not one the option can have. */
 static bool take_value(struct cli_options *o, int id, const char *v)
 {
@@ -136,7 +201,6 @@ static bool take_value(struct cli_options *o, int id, const char *v)
     static const char *const kinds[] = { "auto", "f32", "f16", "bf16", "q8", "fp8", NULL };
     static const char *const linears[] = { "auto", "exact", NULL };
     int word = 0;
-    long long n = 0;
     bool ok = true;
     switch (id) {
     case OPT_FORMAT:
@@ -154,21 +218,9 @@ static bool take_value(struct cli_options *o, int id, const char *v)
     case OPT_ACCEPT:
         return take_accept(&o->convert.accept, v);
     case OPT_DPI:
-        return parse_number(v, 18, 1200, &o->convert.dpi);
+        return parse_number(v, DPI_MIN, DPI_MAX, &o->convert.dpi);
     case OPT_PAGE_SECONDS:
-        return parse_number(v, 0.1, 3600, &o->convert.page_seconds);
-    case OPT_MIN_PIXELS:
-        ok = parse_int(v, 1, 1000000000, &n);
-        o->convert.min_pixels = n;
-        return ok;
-    case OPT_MAX_PIXELS:
-        ok = parse_int(v, 784, 1000000000, &n);
-        o->convert.max_pixels = n;
-        return ok;
-    case OPT_MAX_NEW_TOKENS:
-        ok = parse_int(v, 1, 1000000, &n);
-        o->convert.max_new_tokens = (int)n;
-        return ok;
+        return parse_number(v, SECONDS_MIN, SECONDS_MAX, &o->convert.page_seconds);
     case OPT_KV:
         o->kv = v;
         return take_word(&word, v, kinds);
@@ -176,28 +228,8 @@ static bool take_value(struct cli_options *o, int id, const char *v)
         ok = take_word(&word, v, linears);
         o->exact_linear = word == 1;
         return ok;
-    case OPT_CTX:
-        ok = parse_int(v, 1, 1 << 24, &n);
-        o->context = (int)n;
-        return ok;
-    case OPT_SEQS:
-        ok = parse_int(v, 1, 65536, &n);
-        o->max_seqs = (int)n;
-        return ok;
-    case OPT_ROWS:
-        ok = parse_int(v, 1, 65536, &n);
-        o->max_rows = (int)n;
-        return ok;
-    case OPT_MEMORY:
-        ok = parse_int(v, 1, 1 << 24, &n);
-        o->memory_bytes = (uint64_t)n << 20;
-        return ok;
-    case OPT_THREADS:
-        ok = parse_int(v, 1, 256, &n);
-        o->threads = (int)n;
-        return ok;
     default:
-        return false;
+        return take_int(o, id, v);
     }
 }
 
