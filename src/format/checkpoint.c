@@ -41,19 +41,6 @@ struct found {
     char model[256], mmproj[256];
 };
 
-/* Parts after the first belong to it. */
-static bool is_later_part(const char *name)
-{
-    static const char tail[] = "-00001-of-00001.gguf";
-    const size_t n = strlen(name), n_tail = sizeof(tail) - 1;
-    if (n <= n_tail) {
-        return false;
-    }
-    const char *s = name + n - n_tail;
-    return s[0] == '-' && strspn(s + 1, "0123456789") == 5 && strncmp(s + 6, "-of-", 4) == 0 &&
-           strspn(s + 10, "0123456789") == 5 && strncmp(s + 1, "00001", 5) != 0;
-}
-
 static enum galley_status find_files(struct found *out, const char *dir, struct galley_err *err)
 {
     *out = (struct found){ 0 };
@@ -65,7 +52,7 @@ static enum galley_status find_files(struct found *out, const char *dir, struct 
     while ((e = readdir(d)) != NULL) {
         const size_t n = strlen(e->d_name);
         if (n < 6 || n >= sizeof(out->model) || strcmp(e->d_name + n - 5, ".gguf") != 0 ||
-            e->d_name[0] == '.' || is_later_part(e->d_name)) {
+            e->d_name[0] == '.' || gguf_part_no(e->d_name) > 1) { /* later parts: of the first */
             continue;
         }
         const bool mmproj = strstr(e->d_name, "mmproj") != NULL;

@@ -22,9 +22,6 @@
 #define KEY_LEAST      13 /* bytes: length of its name, type, one byte */
 #define TENSOR_LEAST   24 /* bytes: length of its name, dimensions, type, offset */
 
-/* As the file numbers them. */
-static const uint8_t value_bytes[GGUF_TYPE_COUNT] = { 1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8 };
-
 struct ggml_row {
     uint32_t id;
     const char *name;
@@ -215,11 +212,11 @@ static enum galley_status take_value(struct walk *w, struct gguf_key *k)
         v->strings = &k->one;
         return take_string(w, &k->one) ? GALLEY_OK : cut_short(w, k->name);
     }
-    if (v->n > (uint64_t)(w->end - w->p) / value_bytes[v->type]) {
+    if (v->n > (uint64_t)(w->end - w->p) / gguf_value_bytes[v->type]) {
         return cut_short(w, k->name);
     }
     v->data = w->p;
-    w->p += v->n * value_bytes[v->type];
+    w->p += v->n * gguf_value_bytes[v->type];
     return GALLEY_OK;
 }
 
@@ -437,7 +434,7 @@ static enum galley_status take_head(struct walk *w, struct gguf_part *p, uint64_
 
 static enum galley_status read_alignment(const struct walk *w, struct gguf_part *p)
 {
-    p->alignment = 32;
+    p->alignment = GGUF_ALIGNMENT;
     const struct gguf_value *v = gguf_part_lookup(p, "general.alignment");
     if (!v) {
         return GALLEY_OK;
@@ -506,6 +503,12 @@ static size_t split_place(const char *path, int *no, int *count)
     *no = five_digits(s + 1);
     *count = five_digits(s + 10);
     return n - n_tail;
+}
+
+int gguf_part_no(const char *path)
+{
+    int no, count;
+    return split_place(path, &no, &count) ? no : 0;
 }
 
 struct split {

@@ -15,6 +15,8 @@
 #include "src/base/compiler.h"
 #include "src/base/err.h"
 
+#define GGUF_ALIGNMENT 32 /* of tensor data in a file that does not say otherwise */
+
 struct gguf;
 
 enum gguf_type {
@@ -75,6 +77,8 @@ GALLEY_MUST_USE enum galley_status gguf_open(struct gguf **out, const char *path
 GALLEY_MUST_USE enum galley_status gguf_open_memory(struct gguf **out, const void *data, size_t n,
                                                     struct galley_err *err);
 void gguf_close(struct gguf *g); /* NULL is fine */
+/* 2 of NAME-00002-of-00003.gguf; 0: not the name of a part. */
+int gguf_part_no(const char *path);
 /* Whether the first bytes are GGUF's. */
 bool gguf_is_file(const char *path);
 

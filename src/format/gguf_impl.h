@@ -1,4 +1,5 @@
-/* gguf_impl.h - what gguf.c (opening) and gguf_read.c (asking) share.  Not for other modules. */
+/* gguf_impl.h - what gguf.c (opening), gguf_read.c (asking) and gguf_write.c share.  Not for other
+ * modules. */
 #ifndef GALLEY_FORMAT_GGUF_IMPL_H
 #define GALLEY_FORMAT_GGUF_IMPL_H
 
@@ -6,6 +7,9 @@
 #include "src/format/gguf.h"
 
 #define GGUF_PARTS_MAX 1000
+
+/* Bytes of one value; 0: of no fixed size. */
+extern const uint8_t gguf_value_bytes[GGUF_TYPE_COUNT];
 
 /* Open addressing over names that live elsewhere; a slot holds position + 1. */
 struct gguf_index {

@@ -10,6 +10,11 @@ static const char *const type_names[GGUF_TYPE_COUNT] = { "u8",  "i8",  "u16",  "
                                                          "i32", "f32", "bool", "string", "array",
                                                          "u64", "i64", "f64" };
 
+const uint8_t gguf_value_bytes[GGUF_TYPE_COUNT] = {
+    [GGUF_U8] = 1,  [GGUF_I8] = 1,   [GGUF_U16] = 2, [GGUF_I16] = 2, [GGUF_U32] = 4, [GGUF_I32] = 4,
+    [GGUF_F32] = 4, [GGUF_BOOL] = 1, [GGUF_U64] = 8, [GGUF_I64] = 8, [GGUF_F64] = 8,
+};
+
 const struct gguf_value *gguf_part_lookup(const struct gguf_part *p, const char *key)
 {
     const struct gguf_index *x = &p->by_key;

@@ -13,6 +13,7 @@
 #include "src/base/buf.h"
 #include "src/base/map.h"
 #include "src/base/mem.h"
+#include "src/format/gguf_impl.h"
 
 #define HEADER_MAX   ((size_t)1 << 30)
 #define FILE_VERSION 3
@@ -119,12 +120,7 @@ static void add_text(struct buf *b, const char *s, size_t n)
 
 void gguf_write_key(struct gguf_writer *w, const char *key, const struct gguf_value *v)
 {
-    static const uint8_t bytes[GGUF_TYPE_COUNT] = {
-        [GGUF_U8] = 1,  [GGUF_I8] = 1,  [GGUF_U16] = 2, [GGUF_I16] = 2,
-        [GGUF_U32] = 4, [GGUF_I32] = 4, [GGUF_F32] = 4, [GGUF_BOOL] = 1,
-        [GGUF_U64] = 8, [GGUF_I64] = 8, [GGUF_F64] = 8,
-    };
-    assert(v->type == GGUF_STRING || bytes[v->type] > 0);
+    assert(v->type == GGUF_STRING || gguf_value_bytes[v->type] > 0);
     assert(v->is_array || v->n == 1);
     struct buf *b = &w->keys;
     add_text(b, key, strlen(key));
@@ -140,7 +136,7 @@ void gguf_write_key(struct gguf_writer *w, const char *key, const struct gguf_va
             add_text(b, v->strings[i].text, v->strings[i].n);
         }
     } else {
-        buf_add(b, v->data, (size_t)v->n * bytes[v->type]);
+        buf_add(b, v->data, (size_t)v->n * gguf_value_bytes[v->type]);
     }
     w->n_keys++;
 }

@@ -10,8 +10,6 @@
 
 #include "src/format/gguf.h"
 
-#define GGUF_ALIGNMENT 32
-
 struct gguf_writer;
 
 GALLEY_MUST_USE enum galley_status gguf_write_open(struct gguf_writer **out, const char *path,
