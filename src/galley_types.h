@@ -190,16 +190,18 @@ struct galley_generated {
 struct galley_generation {
     const struct galley_message *messages;
     int n_messages;
-    bool raw;          /* the parts of one message are the prompt itself, without a chat frame;
-                          special tokens in its text count as such, beginning-of-text goes first */
-    bool thinking;     /* Qwen3's switch */
-    const char *draft; /* a text to verify; NULL: none */
-    double accept;     /* 0 or 1: lossless; below 1: HSD's threshold, greedy only */
-    double temperature, top_p, min_p, repetition_penalty;
-    int top_k;
-    uint64_t seed;
-    const char *const *stop;
-    int n_stop;
+    bool raw;            /* the parts of one message are the prompt itself, without a chat frame;
+                            special tokens in its text count as such, beginning-of-text goes first */
+    bool thinking;       /* Qwen3's switch */
+    const char *draft;   /* a text to verify; NULL: none */
+    double accept;       /* 0 or 1: lossless; below 1: HSD's threshold, greedy only */
+    double temperature;  /* 0 to 100; 0: greedy */
+    double top_p, min_p; /* 0 to 1; 0: off */
+    double repetition_penalty; /* over prompt and output, 0.01 to 100; 0 or 1: off */
+    int top_k;                 /* 0: all */
+    uint64_t seed;             /* the same one writes the same text, whatever runs beside */
+    const char *const *stop;   /* [n_stop] of 1 to 1024 bytes */
+    int n_stop;                /* 0 to 64 */
     bool ignore_eos;
     bool logprobs;
     int n_top_logprobs; /* 0..20 */

@@ -25,7 +25,8 @@ struct sample_params {
     int top_k;          /* 0: all */
     double top_p;       /* 0 or 1: all */
     double min_p;       /* 0: off */
-    double repetition;  /* Hugging Face's repetition_penalty over prompt and output; 0 or 1: off */
+    double repetition;  /* Hugging Face's repetition_penalty over prompt and output, 0.01 to 100; 0
+                           or 1: off */
     uint64_t seed;
 };
 
