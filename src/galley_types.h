@@ -191,7 +191,7 @@ struct galley_generation {
     const struct galley_message *messages;
     int n_messages;
     bool raw;            /* the parts of one message are the prompt itself, without a chat frame;
-                            special tokens in its text count as such, beginning-of-text goes first */
+                            special tokens in its text count as such, beginning-of-text is first */
     bool thinking;       /* Qwen3's switch */
     const char *draft;   /* a text to verify; NULL: none */
     double accept;       /* 0 or 1: lossless; below 1: HSD's threshold, greedy only */
