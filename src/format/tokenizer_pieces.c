@@ -12,6 +12,10 @@
 #include "src/format/gguf.h"
 #include "src/format/tokenizer_impl.h"
 
+/* Bytes of a token that merging makes: every place where it could be cut is looked at.  Gemma's
+ * longest has 93. */
+#define PIECE_MAX 256
+
 /* The merges that make a token. */
 struct making {
     int32_t first, last; /* ranks */
@@ -126,6 +130,9 @@ static enum galley_status check_token(const struct pieces *p, int32_t id)
     }
     if (p->types[id] != GGUF_TOKEN_NORMAL) {
         return GALLEY_OK; /* merging does not make it */
+    }
+    if (e->n > PIECE_MAX) {
+        return refuse(p, "so long a token", s);
     }
     if (k->n > 0 && k->last - k->first + 1 != k->n) {
         return refuse(p, why, s);

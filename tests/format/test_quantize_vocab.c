@@ -149,6 +149,10 @@ static void test_refusals(void)
                     learned);
     refused_changed("llama2", "<0xC3>", "<0xCx>", "a byte that has no token");
     refused_changed("llama2", "\"ignore_merges\":false", "\"ignore_merges\":true", "ignore_merges");
+    char letters[301] = { 0 }, longest[400];
+    memset(letters, 'a', 300);
+    snprintf(longest, sizeof(longest), "\"vocab\":{\"%s\":701,", letters);
+    refused_changed("llama2", "\"vocab\":{", longest, "so long a token");
     refused_changed("llama2", "\"lstrip\":false", "\"lstrip\":true", "lstrip");
     refused_changed("llama2", "\"type\":\"BPE\"", "\"type\":\"Unigram\"", "not BPE");
 }

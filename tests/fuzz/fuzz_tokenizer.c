@@ -125,6 +125,23 @@ static void encode(const struct tokenizer *t, const char *s, size_t n)
     }
 }
 
+/* The form that GGUF would have, or a sentence why it has none. */
+static void check_pieces(const struct tokenizer *t)
+{
+    const size_t n = (size_t)tokenizer_n_vocab(t);
+    int32_t *types = mem_many(int32_t, n);
+    float *scores = mem_many(float, n);
+    struct galley_err err = { 0 };
+    CHECK(types && scores);
+    const enum galley_status rc = tokenizer_pieces(t, "fuzz", types, scores, &err);
+    CHECK(rc == GALLEY_OK || err.msg[0]);
+    for (size_t i = 0; !rc && i < n; i++) {
+        CHECK(types[i] >= GGUF_TOKEN_NORMAL && types[i] <= GGUF_TOKEN_BYTE && scores[i] <= 0);
+    }
+    mem_free(types);
+    mem_free(scores);
+}
+
 /* Only frames hold control tokens, whatever the vocabulary and its merges say. */
 static void check_control(const struct tokenizer *t, const struct gguf *g)
 {
@@ -205,6 +222,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     }
     if (t) {
         encode(t, sample, strlen(sample));
+        check_pieces(t);
     }
     tokenizer_close(t);
     return 0;
