@@ -512,8 +512,8 @@ void tokenizer_decode(const struct tokenizer *t, int32_t id, bool special, struc
         return;
     }
     const char *s = t->text + e->at;
-    if (e->flags & TOK_ADDED) {
-        buf_add(out, s, e->n);
+    if ((e->flags & TOK_ADDED) && !t->chars) {
+        buf_add(out, s, e->n); /* the alphabet would spoil it */
     } else if (e->flags & TOK_BYTE) {
         buf_add_char(out, (char)strtoul(s + 3, NULL, 16)); /* "<0x41>" */
     } else if (t->chars) {

@@ -192,6 +192,35 @@ static void decode_edges(void)
     tokenizer_close(t);
 }
 
+/* Gemma's runs of spaces are added tokens, too: U+2581 is a space in them all the same. */
+static void decode_added_spaces(void)
+{
+    static const char list[] = "\"added_tokens\":[";
+    static const char added[] = "{\"id\":269,\"content\":\"\xe2\x96\x81"
+                                "a\",\"normalized\":false,"
+                                "\"special\":false},";
+    struct galley_err err = { 0 };
+    struct tokenizer *t;
+    struct buf b;
+    char *text, *at;
+    size_t n;
+    T_EQ(file_read("tests/golden/tokenizer/gemma.json", 1 << 20, &text, &n, &err), GALLEY_OK);
+    at = strstr(text, list);
+    T_OK(at);
+    at += strlen(list);
+    buf_init(&b, 1 << 20);
+    buf_add(&b, text, (size_t)(at - text));
+    buf_add_str(&b, added);
+    buf_add_str(&b, at);
+    T_EQ(tokenizer_open_memory(&t, "memory", b.data, b.n, &err), GALLEY_OK);
+    buf_cut(&b, 0);
+    tokenizer_decode(t, 269, false, &b);
+    T_OK(b.n == 2 && memcmp(b.data, " a", 2) == 0); /* as Hugging Face's decoder has it */
+    buf_deinit(&b);
+    tokenizer_close(t);
+    mem_free(text);
+}
+
 /* ---- hostile text ---- */
 
 /* What Python's bytes.decode("utf-8", errors="replace") makes of it. */
@@ -607,29 +636,18 @@ static void many_threads(void)
 }
 
 static const struct t_case cases[] = {
-    { "golden_tiny", golden_tiny },
-    { "golden_qwen2", golden_qwen2 },
-    { "golden_gpt2", golden_gpt2 },
-    { "golden_whole", golden_whole },
-    { "golden_gap", golden_gap },
-    { "golden_probe", golden_probe },
-    { "golden_chars", golden_chars },
-    { "begin_of_text", begin_of_text },
-    { "golden_prompt", golden_prompt },
-    { "round_trip", round_trip },
-    { "decode_edges", decode_edges },
-    { "malformed_utf8", malformed_utf8 },
-    { "no_forged_tokens", no_forged_tokens },
-    { "long_texts", long_texts },
-    { "long_chars", long_chars },
-    { "text_too_long", text_too_long },
-    { "refused_by_name", refused_by_name },
-    { "refused_chars", refused_chars },
-    { "patterns", patterns },
-    { "runaway_pattern", runaway_pattern },
-    { "truncated_file", truncated_file },
-    { "out_of_memory", out_of_memory },
-    { "many_threads", many_threads },
+    { "golden_tiny", golden_tiny },         { "golden_qwen2", golden_qwen2 },
+    { "golden_gpt2", golden_gpt2 },         { "golden_whole", golden_whole },
+    { "golden_gap", golden_gap },           { "golden_probe", golden_probe },
+    { "golden_chars", golden_chars },       { "begin_of_text", begin_of_text },
+    { "golden_prompt", golden_prompt },     { "round_trip", round_trip },
+    { "decode_edges", decode_edges },       { "decode_added_spaces", decode_added_spaces },
+    { "malformed_utf8", malformed_utf8 },   { "no_forged_tokens", no_forged_tokens },
+    { "long_texts", long_texts },           { "long_chars", long_chars },
+    { "text_too_long", text_too_long },     { "refused_by_name", refused_by_name },
+    { "refused_chars", refused_chars },     { "patterns", patterns },
+    { "runaway_pattern", runaway_pattern }, { "truncated_file", truncated_file },
+    { "out_of_memory", out_of_memory },     { "many_threads", many_threads },
 };
 
 int main(int argc, char **argv)
