@@ -91,13 +91,19 @@ static int32_t unknown_of(const struct tokenizer *t, const char *s, size_t n)
     return unknown;
 }
 
-/* A character that no vocabulary has, then bytes that one may lack, each by itself. */
-static int32_t find_unknown(const struct tokenizer *t)
+/* A character that no vocabulary has, then bytes that one may lack, then the text's characters,
+ * each by itself. */
+static int32_t find_unknown(const struct tokenizer *t, const char *s, size_t n)
 {
     int32_t unknown = unknown_of(t, "\xf4\x8f\xbf\xbd", 4);
     for (uint32_t cp = 0; cp < 0x110000 && unknown < 0; cp = cp < 0x100 ? cp + 1 : cp * 2 + 1) {
         char c[4];
         unknown = unknown_of(t, c, (size_t)utf8_encode(cp, c));
+    }
+    for (size_t i = 0, len = 0; i < n && unknown < 0; i += len) {
+        uint32_t cp;
+        len = (size_t)utf8_decode(s + i, n - i, &cp);
+        unknown = unknown_of(t, s + i, len);
     }
     return unknown;
 }
@@ -117,7 +123,7 @@ static void encode(const struct tokenizer *t, const char *s, size_t n)
         buf_init(&back, 1 << 24);
         for (int i = 0; i < n_ids; i++) {
             CHECK(ids[i] >= 0 && ids[i] < tokenizer_n_vocab(t));
-            CHECK(special || !tokenizer_is_special(t, ids[i]) || ids[i] == find_unknown(t));
+            CHECK(special || !tokenizer_is_special(t, ids[i]) || ids[i] == find_unknown(t, s, n));
             tokenizer_decode(t, ids[i], true, &back);
         }
         buf_deinit(&back);
