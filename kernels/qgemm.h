@@ -8,19 +8,17 @@
  * the exact int32 sum of weight code times activation code over sub-block j; w_* and x_* are the
  * scales widened exactly to f32; every fma and product rounds once, to f32.
  *     acc = 0, then for each block of columns, ascending:
- *     K kind:     s = 0;  s = fma(dot_j, w_scale_j, s) for the sub-blocks j ascending;
+ *     K kind:     s = sum_j dot_j w_scale_j, the exact int32 rounded to f32; of IQ4_XS, whose dots
+ *                 are wide: s = 0;  s = fma(dot_j, w_scale_j, s) for the sub-blocks j ascending;
  *                 acc = fma(s, w_d * x_d, acc);
  *                 with minima: acc = fma(sum_j w_min_j * x_sum_j, -(w_dmin * x_d), acc),
  *                 the sum being an exact int32;
  *     block kind: acc = fma(dot, w_d * x_d, acc);
  *                 with minima: acc = fma(w_m, x_d * x_sum, acc);
  *     y = acc + bias (no add without a bias).
- * s stays exact while it is below 2^24: only blocks whose codes nearly all sit at their limits
- * leave that.  (In integers a sub-block would cost vpmulld, two slots of one port, and an add; this
- * costs a conversion and an fma, beside eight vpdpbusd.)  Lanes run across columns, never along
- * k, so rows, tiles, threads and instruction sets cannot change a bit.  Against exact arithmetic
- * on the quantised rows an element errs by at most (2 n_steps + 4) * 2^-24 * (sum of |terms|),
- * n_steps being the number of fmas above.
+ * Lanes run across columns, never along k, so rows, tiles, threads and instruction sets cannot
+ * change a bit.  Against exact arithmetic on the quantised rows an element errs by at most (2
+ * n_steps + 4) * 2^-24 * (sum of |terms|), n_steps being the number of fmas above.
  *
  * Packed weights: units of QGEMM_NR columns x 256 k (the last of the block kind may have fewer
  * blocks of 32), k ascending inside a column group, so that a group is one stream.  A unit holds
@@ -50,8 +48,9 @@ union qact_meta {
         /* Sums of 32 and of 16 codes; pair p of four sums i.. is (i, i + 2) or (i + 1, i + 3). */
         int16_t pair32[4][2], pair16[8][2];
         int32_t reach32; /* the most that the codes above 0, or below, of 32 sum to */
-        int32_t spare[2];
-        int32_t minus16[16]; /* minus the sums of 16 codes */
+        int32_t reach16; /* the most that the magnitudes of 16 sum to */
+        int32_t spare;
+        int32_t minus16[16]; /* -32 times the sums of 16 codes */
     } k;
     struct {
         float d[8];
@@ -101,8 +100,8 @@ void qgemm_pack(void *dst, const void *src, enum dtype t, int n_out, int n_in, i
  * column's k side by side; scales as f32.  Owned by a thread. */
 struct qgemm_panel {
     _Alignas(QGEMM_ALIGN) uint8_t bytes[64 * QGEMM_NR * 4];
-    float scale[16][QGEMM_NR];         /* K kind: of sub-block j; block kind: d of block j */
-    int32_t factor[8][QGEMM_NR];       /* Q4_K: scales as integers, instead */
+    float scale[8][QGEMM_NR];          /* of sub-block j of IQ4_XS; block kind: d of block j */
+    int16_t factor[16][QGEMM_NR][2];   /* other K: of sub-block j; the second for one's own use */
     float min[8][QGEMM_NR];            /* block kind with minima: m of block j */
     float d[QGEMM_NR], dmin[QGEMM_NR]; /* K kind */
     int16_t pair[8][QGEMM_NR][2];      /* K kind with minima: as qact_meta pairs the sums */

@@ -21,7 +21,10 @@ static GALLEY_INLINE void qwiden_scales(struct qwiden_sub *restrict s,
     const bool block = form == QGEMM_BLOCK || form == QGEMM_BLOCK_MIN;
     const int16_t(*pair)[2] = p->pair[j / 4 * 2 + j % 2];
     const int second = j % 4 / 2;
-    for (int c = 0; !block && c < QGEMM_NR; c++) {
+    for (int c = 0; !block && form != QGEMM_K32 && c < QGEMM_NR; c++) {
+        s->scale[c] = p->d[c] * (float)p->factor[j][c][0];
+    }
+    for (int c = 0; form == QGEMM_K32 && c < QGEMM_NR; c++) {
         s->scale[c] = p->d[c] * p->scale[j][c];
     }
     for (int c = 0; block && c < QGEMM_NR; c++) {

@@ -1,5 +1,6 @@
 /* qact.c - quantised activation rows in plain C; see qgemm.h. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/qgemm.h"
@@ -38,20 +39,32 @@ static int sum_of(const int8_t *q, int n)
     return sum;
 }
 
-/* qact_meta's reach32. */
-static int reach_of(const int8_t *q)
+static int max_int(int a, int b)
 {
-    int most = 0;
-    for (int i = 0; i < QGEMM_K; i += 32) {
-        int above = 0, below = 0;
-        for (int k = i; k < i + 32; k++) {
-            above += q[k] > 0 ? q[k] : 0;
-            below -= q[k] < 0 ? q[k] : 0;
-        }
-        most = above > most ? above : most;
-        most = below > most ? below : most;
+    return a > b ? a : b;
+}
+
+/* How much of n codes is above 0, and below. */
+static void sides_of(int side[2], const int8_t *q, int n)
+{
+    side[0] = side[1] = 0;
+    for (int i = 0; i < n; i++) {
+        side[q[i] < 0] += abs(q[i]);
     }
-    return most;
+}
+
+static void reach_of(union qact_meta *m, const int8_t *q)
+{
+    m->k.reach32 = m->k.reach16 = 0;
+    for (int i = 0; i < QGEMM_K; i += 16) {
+        int side[2];
+        sides_of(side, q + i, 16);
+        m->k.reach16 = max_int(m->k.reach16, side[0] + side[1]);
+        if (i % 32 == 0) {
+            sides_of(side, q + i, 32);
+            m->k.reach32 = max_int(m->k.reach32, max_int(side[0], side[1]));
+        }
+    }
 }
 
 static void block_k(int8_t *q, union qact_meta *m, const float *x)
@@ -59,11 +72,11 @@ static void block_k(int8_t *q, union qact_meta *m, const float *x)
     const float max = extreme(x, QGEMM_K), inverse = -127.0f / max;
     codes(q, x, QGEMM_K, inverse);
     m->k.d = isnan(max) ? NAN : isfinite(inverse) ? 1.0f / inverse : 0.0f;
-    m->k.reach32 = reach_of(q);
+    reach_of(m, q);
     int sum[16];
     for (int i = 0; i < 16; i++) {
         sum[i] = sum_of(q + 16 * i, 16);
-        m->k.minus16[i] = -sum[i];
+        m->k.minus16[i] = -32 * sum[i];
     }
     for (int i = 0; i < 16; i++) {
         const int at = i / 4 * 2 + i % 2, half = i % 4 / 2;

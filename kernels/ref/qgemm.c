@@ -96,7 +96,7 @@ static void scales_six(struct qgemm_panel *p, const uint8_t *s, int j)
             scale = (byte_at(s, 4 + i, j) & 15) | byte_at(s, i - 4, j) >> 6 << 4;
             min = byte_at(s, 4 + i, j) >> 4 | byte_at(s, i, j) >> 6 << 4;
         }
-        p->scale[i][j] = (float)scale;
+        p->factor[i][j][0] = (int16_t)scale;
         p->pair[i / 4 * 2 + i % 2][j][i % 4 / 2] = (int16_t)min;
     }
 }
@@ -124,14 +124,14 @@ static const uint8_t *scales_k(struct qgemm_panel *p, const uint8_t *u, enum dty
     }
     for (int i = 0; i < 16; i++) {
         if (t == DTYPE_Q2_K) {
-            p->scale[i][j] = (float)(byte_at(s, i, j) & 15);
+            p->factor[i][j][0] = byte_at(s, i, j) & 15;
             p->pair[i / 4 * 2 + i % 2][j][i % 4 / 2] = (int16_t)(byte_at(s, i, j) >> 4);
         } else if (t == DTYPE_Q6_K) {
-            p->scale[i][j] = (float)(int8_t)byte_at(s, i, j);
+            p->factor[i][j][0] = (int8_t)byte_at(s, i, j);
         } else {
             const unsigned low = byte_at(s, i % 8, j) >> (i / 8 * 4) & 15;
             const unsigned high = byte_at(s, 8 + i % 4, j) >> (2 * (i / 4)) & 3;
-            p->scale[i][j] = (float)((int)(low | high << 4) - 32);
+            p->factor[i][j][0] = (int16_t)((int)(low | high << 4) - 32);
         }
     }
     return s + WORDS(t == DTYPE_Q3_K ? 3 : 4);
@@ -190,11 +190,17 @@ static float unit_k(float acc, const struct qgemm_panel *p, enum dtype t, const 
     const enum qgemm_form form = qgemm_form_of(t);
     const bool min = form == QGEMM_K32_MIN || form == QGEMM_K16_MIN;
     const int n = form == QGEMM_K16_MIN || form == QGEMM_K16 ? 16 : 8;
-    float s = 0.0f;
+    float wide = 0.0f;
+    int32_t exact = 0;
     for (int i = 0; i < n; i++) {
         const int32_t sum = dot(p, x, i * (256 / n), 256 / n, j, min ? 0 : 1 << qgemm_shift(t));
-        s = fmaf((float)sum, p->scale[i][j], s);
+        if (form == QGEMM_K32) {
+            wide = fmaf((float)sum, p->scale[i][j], wide);
+        } else {
+            exact += sum * p->factor[i][j][0];
+        }
     }
+    const float s = form == QGEMM_K32 ? wide : (float)exact;
     acc = fmaf(s, p->d[j] * m->k.d, acc);
     if (!min) {
         return acc;

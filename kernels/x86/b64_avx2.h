@@ -83,6 +83,15 @@ static GALLEY_INLINE void b64_store_float(float *p, struct b64 x)
     _mm256_storeu_ps(p + 8, _mm256_cvtepi32_ps(x.b));
 }
 
+/* 16 integers as pairs of the same int16: what vpmaddwd multiplies pairs of products by. */
+static GALLEY_INLINE void b64_store_factor(void *p, struct b64 x)
+{
+    __m256i *q = p;
+    const int low = 0x55; /* the first of each pair */
+    _mm256_storeu_si256(q, _mm256_blend_epi16(_mm256_slli_epi32(x.a, 16), x.a, low));
+    _mm256_storeu_si256(q + 1, _mm256_blend_epi16(_mm256_slli_epi32(x.b, 16), x.b, low));
+}
+
 static GALLEY_INLINE void b64_halves(float *p, const void *src)
 {
     const __m128i *q = src;

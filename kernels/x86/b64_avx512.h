@@ -80,6 +80,13 @@ static GALLEY_INLINE void b64_store_float(float *p, struct b64 a)
     _mm512_storeu_ps(p, _mm512_cvtepi32_ps(a.v));
 }
 
+/* 16 integers as int16, each with a 0 beside: what vpdpwssd multiplies the low halves of dots by.
+ */
+static GALLEY_INLINE void b64_store_factor(void *p, struct b64 a)
+{
+    _mm512_storeu_si512(p, _mm512_and_si512(a.v, _mm512_set1_epi32(0xffff)));
+}
+
 /* 16 f16s as f32. */
 static GALLEY_INLINE void b64_halves(float *p, const void *src)
 {

@@ -52,12 +52,16 @@ static GALLEY_INLINE void sums(int sum[2], const int8_t *q)
     sums_of(sum, _mm256_loadu_si256((const void *)q));
 }
 
-/* What the codes above 0, or those below, of 32 sum to, whichever is more. */
-static GALLEY_INLINE int reach_of(const int8_t *q, int sum)
+/* Widens the reach of m by 32 codes of that sum: the part above 0, or below, is half of the sum of
+ * magnitudes and the magnitude of the sum. */
+static GALLEY_INLINE void reach_add(union qact_meta *m, const int8_t *q, int sum)
 {
     int size[2];
     sums_of(size, _mm256_abs_epi8(_mm256_loadu_si256((const void *)q)));
-    return (size[0] + size[1] + (sum < 0 ? -sum : sum)) / 2;
+    const int more = size[0] > size[1] ? size[0] : size[1];
+    const int side = (size[0] + size[1] + (sum < 0 ? -sum : sum)) / 2;
+    m->k.reach16 = more > m->k.reach16 ? more : m->k.reach16;
+    m->k.reach32 = side > m->k.reach32 ? side : m->k.reach32;
 }
 
 /* The first element of that magnitude, with its sign. */
@@ -83,14 +87,13 @@ static void block_k(int8_t *q, union qact_meta *m, const float *x)
         memset(q, 0, QGEMM_K);
     }
     m->k.d = fine ? 1.0f / inverse : bits < INF_BITS ? 0.0f : float_of(0x7fc00000);
-    m->k.reach32 = 0;
+    m->k.reach32 = m->k.reach16 = 0;
     for (int i = 0; i < 8; i++) {
         int sum[2];
         sums(sum, q + 32 * i);
-        const int reach = reach_of(q + 32 * i, sum[0] + sum[1]);
-        m->k.reach32 = reach > m->k.reach32 ? reach : m->k.reach32;
+        reach_add(m, q + 32 * i, sum[0] + sum[1]);
         for (int k = 2 * i; k < 2 * i + 2; k++) {
-            m->k.minus16[k] = -sum[k % 2];
+            m->k.minus16[k] = -32 * sum[k % 2];
             m->k.pair16[k / 4 * 2 + k % 2][k % 4 / 2] = (int16_t)sum[k % 2];
         }
         m->k.pair32[i / 4 * 2 + i % 2][i % 4 / 2] = (int16_t)(sum[0] + sum[1]);

@@ -2,7 +2,8 @@
  *
  * maddubs adds two products in a saturating int16: two codes below 64 times 127 fit even when two
  * results are added, two of 128 just fit alone.  Codes with the offset 128 reach 255, so their
- * sign goes to the activation instead and their magnitude is multiplied; integers stay exact. */
+ * sign goes to the activation instead and their magnitude is multiplied; integers stay exact.  In
+ * the K kind vpmaddwd, which makes int32 of those int16, multiplies by the sub-block's scale. */
 #include <immintrin.h>
 #include <string.h>
 
@@ -37,26 +38,25 @@ static GALLEY_INLINE __m256i pairs_signed(__m256i w, __m256i x)
     return _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
 }
 
-/* The exact dots of sub-block j; R, form and wide (offset 128) are constants. */
+/* Eight columns at w and the next four k of them, times the codes v0 and v1: as int16 pairs. */
+static GALLEY_INLINE __m256i pairs_of(__m256i w0, __m256i w1, __m256i v0, __m256i v1)
+{
+    return _mm256_add_epi16(_mm256_maddubs_epi16(w0, v0), _mm256_maddubs_epi16(w1, v1));
+}
+
+/* The exact dots of sub-block j, of 32; R, form and wide (offset 128) are constants. */
 static GALLEY_INLINE void dots(__m256i *a, const struct span *s, int j, const int R,
                                const enum qgemm_form form, const bool wide)
 {
-    const int n_groups = form == QGEMM_K16 || form == QGEMM_K16_MIN ? 4 : 8;
     const __m256i ones = _mm256_set1_epi16(1);
     GALLEY_UNROLL
     for (int r = 0; r < R; r++) {
-        int from = 0;
-        if (form == QGEMM_K16) {
-            from = s->m[r].k.minus16[j];
-        } else if (form == QGEMM_BLOCK && !wide) {
-            from = s->m[r].block.minus32[j];
-        }
+        const int from = form == QGEMM_BLOCK && !wide ? s->m[r].block.minus32[j] : 0;
         a[2 * r] = a[2 * r + 1] = _mm256_set1_epi32(from * (1 << s->shift));
     }
-    const uint8_t *code =
-        s->p->code + (size_t)j * (size_t)(n_groups * WORD_BYTES) + 4 * (size_t)s->at;
-    const int8_t *x = s->x + j * 4 * n_groups;
-    for (int g = 0; g < n_groups; g += 2) {
+    const uint8_t *code = s->p->code + (size_t)j * (8 * WORD_BYTES) + 4 * (size_t)s->at;
+    const int8_t *x = s->x + j * 32;
+    for (int g = 0; g < 8; g += 2) {
         __m256i w[4];
         GALLEY_UNROLL
         for (int i = 0; i < 4; i++) {
@@ -75,8 +75,7 @@ static GALLEY_INLINE void dots(__m256i *a, const struct span *s, int j, const in
                     *to =
                         _mm256_add_epi32(*to, _mm256_madd_epi16(pairs_signed(w[2 + h], v1), ones));
                 } else {
-                    const __m256i p = _mm256_add_epi16(_mm256_maddubs_epi16(w[h], v0),
-                                                       _mm256_maddubs_epi16(w[2 + h], v1));
+                    const __m256i p = pairs_of(w[h], w[2 + h], v0, v1);
                     *to = _mm256_add_epi32(*to, _mm256_madd_epi16(p, ones));
                 }
             }
@@ -96,31 +95,73 @@ static GALLEY_INLINE __m256 min_sum(const struct span *s, int r, int h, const bo
     return _mm256_cvtepi32_ps(sum);
 }
 
+/* sum += dot * scale of sub-block j, in integers: pairs of products times the scale, twice. */
+static GALLEY_INLINE void scaled_dots(__m256i *sum, const struct span *s, int j, const int R,
+                                      const enum qgemm_form form)
+{
+    const int n_groups = form == QGEMM_K16 || form == QGEMM_K16_MIN ? 4 : 8;
+    const void *const at = s->p->factor[j] + s->at;
+    const __m256i f[2] = { _mm256_loadu_si256(at), _mm256_loadu_si256((const __m256i *)at + 1) };
+    const int n_started = form == QGEMM_K16 ? 2 * R : 0;
+    GALLEY_UNROLL
+    for (int i = 0; i < n_started; i++) {
+        /* Half of what the codes' offset adds, for either factor of a pair. */
+        const int from = s->m[i / 2].k.minus16[j] >> (6 - s->shift);
+        const __m256i both = _mm256_set1_epi16((int16_t)from);
+        sum[i] = _mm256_add_epi32(sum[i], _mm256_madd_epi16(both, f[i % 2]));
+    }
+    const uint8_t *code = s->p->code + (size_t)(j * n_groups * WORD_BYTES) + 4 * (size_t)s->at;
+    const int8_t *x = s->x + j * 4 * n_groups;
+    for (int g = 0; g < n_groups; g += 2, code += 2 * WORD_BYTES) {
+        __m256i w[4];
+        GALLEY_UNROLL
+        for (int i = 0; i < 4; i++) {
+            w[i] = _mm256_loadu_si256((const void *)(code + i / 2 * WORD_BYTES + 32 * (i % 2)));
+        }
+        GALLEY_UNROLL
+        for (int r = 0; r < R; r++) {
+            const __m256i v0 = four_codes(x + r * QGEMM_K + 4 * g);
+            const __m256i v1 = four_codes(x + r * QGEMM_K + 4 * g + 4);
+            GALLEY_UNROLL
+            for (int h = 0; h < 2; h++) {
+                const __m256i p = pairs_of(w[h], w[2 + h], v0, v1);
+                sum[2 * r + h] = _mm256_add_epi32(sum[2 * r + h], _mm256_madd_epi16(p, f[h]));
+            }
+        }
+    }
+}
+
 static GALLEY_INLINE void rows_k(const struct span *s, const int R, const enum qgemm_form form)
 {
     const bool of16 = form == QGEMM_K16 || form == QGEMM_K16_MIN;
     const bool min = form == QGEMM_K32_MIN || form == QGEMM_K16_MIN;
     __m256 f[2 * ROWS_MAX];
+    __m256i sum[2 * ROWS_MAX];
     GALLEY_UNROLL
     for (int i = 0; i < 2 * R; i++) {
         f[i] = _mm256_setzero_ps();
+        sum[i] = _mm256_setzero_si256();
     }
-    for (int j = 0; j < (of16 ? 16 : 8); j++) {
+    for (int j = 0; form == QGEMM_K32 && j < 8; j++) {
         __m256i a[2 * ROWS_MAX];
-        dots(a, s, j, R, form, form == QGEMM_K32);
+        dots(a, s, j, R, form, true);
         GALLEY_UNROLL
         for (int i = 0; i < 2 * R; i++) {
             const __m256 w = _mm256_loadu_ps(s->p->scale[j] + s->at + 8 * (i % 2));
             f[i] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(a[i]), w, f[i]);
         }
     }
+    for (int j = 0; form != QGEMM_K32 && j < (of16 ? 16 : 8); j++) {
+        scaled_dots(sum, s, j, R, form);
+    }
     GALLEY_UNROLL
     for (int i = 0; i < 2 * R; i++) {
         const int r = i / 2, h = i % 2, column = s->at + 8 * h;
+        const __m256 v = form == QGEMM_K32 ? f[i] : _mm256_cvtepi32_ps(sum[i]);
         const __m256 xd = _mm256_set1_ps(s->m[r].k.d);
         float *to = s->acc + r * QGEMM_NR + column;
         const __m256 d = _mm256_mul_ps(_mm256_loadu_ps(s->p->d + column), xd);
-        __m256 acc = _mm256_fmadd_ps(f[i], d, _mm256_loadu_ps(to));
+        __m256 acc = _mm256_fmadd_ps(v, d, _mm256_loadu_ps(to));
         if (min) {
             const __m256 dmin = _mm256_mul_ps(_mm256_loadu_ps(s->p->dmin + column), xd);
             acc = _mm256_fnmadd_ps(min_sum(s, r, h, of16), dmin, acc);
@@ -192,6 +233,11 @@ static rows_fn *rows_for(enum dtype t)
     return form == QGEMM_BLOCK && qgemm_shift(t) == 7 ? rows_blocks_wide : forms[form];
 }
 
+static struct ahead ahead_of(const void *unit, size_t bytes)
+{
+    return (struct ahead){ bytes, (const uint8_t *)unit + FAR_UNITS * bytes, 4 };
+}
+
 void qgemm_tile_avx2(const struct qgemm_tile *t)
 {
     rows_fn *const fn = rows_for(t->type);
@@ -202,7 +248,7 @@ void qgemm_tile_avx2(const struct qgemm_tile *t)
     for (int u = 0, k = 0; k < t->n_in; u++, k += QGEMM_K) {
         s.n = (t->n_in - k < QGEMM_K ? t->n_in - k : QGEMM_K) / block;
         const size_t bytes = qgemm_unit_bytes(t->type, s.n);
-        unpack(t->panel, unit, t->type, s.n, (struct ahead){ bytes, unit + FAR_UNITS * bytes, 4 });
+        unpack(t->panel, unit, t->type, s.n, ahead_of(unit, bytes));
         unit += bytes;
         const size_t at = (size_t)u * (size_t)t->x->rows + (size_t)t->row0;
         for (int row = 0; row < t->rows; row += ROWS_MAX) {
@@ -221,7 +267,6 @@ void qgemm_widen_avx2(float *dst, const void *w, enum dtype t, int n_blocks,
                       struct qgemm_panel *scratch)
 {
     const size_t bytes = qgemm_unit_bytes(t, n_blocks);
-    unpack(scratch, w, t, n_blocks,
-           (struct ahead){ bytes, (const uint8_t *)w + FAR_UNITS * bytes, 4 });
+    unpack(scratch, w, t, n_blocks, ahead_of(w, bytes));
     qwiden(dst, scratch, t, n_blocks);
 }

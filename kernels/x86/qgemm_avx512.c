@@ -1,7 +1,8 @@
-/* qgemm_avx512.c - products of a panel with up to six rows at once, by vpdpbusd.
+/* qgemm_avx512.c - products of a panel with rows, by vpdpbusd.
  *
- * Two vectors of columns times six rows are twelve integer chains, enough for the latency of both
- * ports, and twelve float chains beside them: 27 registers with the operands. */
+ * The K kind is in qk_body.h, but for IQ4_XS, whose dots are wide.  Here two vectors of columns
+ * times six rows are twelve integer chains, enough for the latency of both ports, and twelve float
+ * chains beside them: 27 registers with the operands. */
 #include <immintrin.h>
 #include <string.h>
 
@@ -10,16 +11,15 @@
 #include "kernels/x86/qrow_avx512.h"
 #include "kernels/x86/qunpack_body.h"
 
-#include "kernels/x86/qfour_body.h"
+#include "kernels/x86/qk_body.h" /* uses the one above */
 
 #define ROWS_MAX 6
 
 /* Weights are asked of memory as evenly as they will be used: a unit is fetched into L2 FAR_UNITS
  * before its turn, part of it while unpacking (for few rows most of the time goes there: SHARE_ONE,
  * SHARE_TWO of four lines with one and with two tiles of rows), the rest between the products.
- * All of it between the products, or another distance, costs 3 to 15 % of a pass over Q4_K with 1
- * to 12 rows; as it is, one row takes 1.02 of reading alone (one thread of a Xeon, November
- * 2026). */
+ * All of it between the products, or another distance, costs 3 to 15 % of a pass with 1 to 12
+ * rows (one thread of a Xeon, November 2026). */
 #define FAR_UNITS 2
 #define SHARE_ONE 3
 #define SHARE_TWO 1
@@ -47,49 +47,50 @@ static GALLEY_INLINE void look_ahead(const struct span *s, int j, const int R,
     for (size_t i = 0; i < s->far_bytes; i += s->far_step) {
         GALLEY_PREFETCH_FAR(far + i);
     }
-    const bool of16 = form == QGEMM_K16 || form == QGEMM_K16_MIN;
-    const int i = of16 ? j / 2 : j;
-    if (R <= 3 || (of16 && j % 2)) {
+    if (R <= 3) {
         return;
     }
     GALLEY_UNROLL
     for (int l = 0; l < R / 2; l++) {
-        GALLEY_PREFETCH(s->x + R * QGEMM_K + (i * (R / 2) + l) * 64);
+        GALLEY_PREFETCH(s->x + R * QGEMM_K + (j * (R / 2) + l) * 64);
     }
-    if (i < R) {
-        GALLEY_PREFETCH(&s->m[R + i]);
-        if (form == QGEMM_K16 || form == QGEMM_K32) {
-            GALLEY_PREFETCH(s->m[R + i].k.minus16);
+    if (j < R) {
+        GALLEY_PREFETCH(&s->m[R + j]);
+        if (form == QGEMM_K32) {
+            GALLEY_PREFETCH(s->m[R + j].k.minus16);
         }
-        GALLEY_PREFETCH(s->acc + (R + i) * QGEMM_NR);
-        GALLEY_PREFETCH(s->acc + (R + i) * QGEMM_NR + 16);
+        GALLEY_PREFETCH(s->acc + (R + j) * QGEMM_NR);
+        GALLEY_PREFETCH(s->acc + (R + j) * QGEMM_NR + 16);
     }
 }
 
-/* The exact dots of sub-block j, groups of four k at a time; R and form are constants. */
+/* What takes the offset of the codes away again. */
+static GALLEY_INLINE __m512i start_of(const struct span *s, int r, int j,
+                                      const enum qgemm_form form)
+{
+    if (form == QGEMM_K32) { /* 128, of which meta has 32 */
+        const int32_t *m = s->m[r].k.minus16 + 2 * j;
+        return _mm512_slli_epi32(_mm512_set1_epi32(m[0] + m[1]), 2);
+    }
+    if (form == QGEMM_BLOCK) {
+        return _mm512_sllv_epi32(_mm512_set1_epi32(s->m[r].block.minus32[j]), s->shift);
+    }
+    return _mm512_setzero_si512();
+}
+
+/* The exact dots of sub-block j, of 32; R and form are constants. */
 static GALLEY_INLINE void dots(__m512i *a, const struct span *s, int j, const int R,
                                const enum qgemm_form form)
 {
-    const int n_groups = form == QGEMM_K16 || form == QGEMM_K16_MIN ? 4 : 8;
     GALLEY_UNROLL
     for (int r = 0; r < R; r++) {
-        __m512i from = _mm512_setzero_si512();
-        if (form == QGEMM_K16) {
-            from = _mm512_sllv_epi32(_mm512_set1_epi32(s->m[r].k.minus16[j]), s->shift);
-        } else if (form == QGEMM_K32) {
-            from = _mm512_add_epi32(_mm512_set1_epi32(s->m[r].k.minus16[2 * j]),
-                                    _mm512_set1_epi32(s->m[r].k.minus16[2 * j + 1]));
-            from = _mm512_sllv_epi32(from, s->shift);
-        } else if (form == QGEMM_BLOCK) {
-            from = _mm512_sllv_epi32(_mm512_set1_epi32(s->m[r].block.minus32[j]), s->shift);
-        }
-        a[2 * r] = a[2 * r + 1] = from;
+        a[2 * r] = a[2 * r + 1] = start_of(s, r, j, form);
     }
-    const uint8_t *code = s->p->code + (size_t)j * (size_t)(n_groups * WORD_BYTES);
-    const int8_t *x = s->x + j * 4 * n_groups;
+    const uint8_t *code = s->p->code + (size_t)j * (8 * WORD_BYTES);
+    const int8_t *x = s->x + j * 32;
     look_ahead(s, j, R, form);
     GALLEY_UNROLL
-    for (int g = 0; g < n_groups; g++) {
+    for (int g = 0; g < 8; g++) {
         const __m512i w0 = _mm512_load_si512(code + g * WORD_BYTES);
         const __m512i w1 = _mm512_load_si512(code + g * WORD_BYTES + 64);
         GALLEY_UNROLL
@@ -101,18 +102,17 @@ static GALLEY_INLINE void dots(__m512i *a, const struct span *s, int j, const in
     }
 }
 
-static GALLEY_INLINE void rows_k(const struct span *s, const int R, const enum qgemm_form form)
+/* IQ4_XS, whose dots are wide. */
+static GALLEY_INLINE void rows_k32(const struct span *s, const int R)
 {
-    const bool of16 = form == QGEMM_K16 || form == QGEMM_K16_MIN;
-    const bool min = form == QGEMM_K32_MIN || form == QGEMM_K16_MIN;
     __m512 f[2 * ROWS_MAX];
     GALLEY_UNROLL
     for (int i = 0; i < 2 * R; i++) {
         f[i] = _mm512_setzero_ps();
     }
-    for (int j = 0; j < (of16 ? 16 : 8); j++) {
+    for (int j = 0; j < 8; j++) {
         __m512i a[2 * ROWS_MAX];
-        dots(a, s, j, R, form);
+        dots(a, s, j, R, QGEMM_K32);
         const __m512 w0 = _mm512_loadu_ps(s->p->scale[j]);
         const __m512 w1 = _mm512_loadu_ps(s->p->scale[j] + 16);
         GALLEY_UNROLL
@@ -125,7 +125,7 @@ static GALLEY_INLINE void rows_k(const struct span *s, const int R, const enum q
     for (int h = 0; h < 2; h++) {
         GALLEY_UNROLL
         for (int r = 0; r < R; r++) {
-            unit_add(s->acc + r * QGEMM_NR, f[2 * r + h], s->p, s->m + r, h, min, of16);
+            unit_add(s->acc + r * QGEMM_NR, f[2 * r + h], s->p, s->m + r, h, false, false);
         }
     }
 }
@@ -166,7 +166,7 @@ static GALLEY_INLINE void rows_of(const struct span *s, const int R, const enum 
     if (form == QGEMM_BLOCK || form == QGEMM_BLOCK_MIN) {
         rows_block(s, R, form);
     } else {
-        rows_k(s, R, form);
+        rows_k32(s, R);
     }
 }
 
@@ -194,57 +194,63 @@ static GALLEY_INLINE void rows_of(const struct span *s, const int R, const enum 
             break;                                   \
         }                                            \
     }
-FORM(rows_k32_min, QGEMM_K32_MIN)
-FORM(rows_k16_min, QGEMM_K16_MIN)
-FORM(rows_k32, QGEMM_K32)
-FORM(rows_k16, QGEMM_K16)
+FORM(rows_wide, QGEMM_K32)
 FORM(rows_blocks, QGEMM_BLOCK)
 FORM(rows_blocks_min, QGEMM_BLOCK_MIN)
 
 typedef void rows_fn(const struct span *s, int rows);
 
+/* One unit at a place of x: n blocks of 32, or IQ4_XS with as many sub-blocks. */
+static void unit_rows(const struct qgemm_tile *t, const uint8_t *unit, size_t at, int n)
+{
+    const enum qgemm_form form = qgemm_form_of(t->type);
+    rows_fn *const fn = form == QGEMM_K32     ? rows_wide
+                        : form == QGEMM_BLOCK ? rows_blocks
+                                              : rows_blocks_min;
+    const int n_tiles = (t->rows + ROWS_MAX - 1) / ROWS_MAX;
+    const size_t bytes = qgemm_unit_bytes(t->type, form == QGEMM_K32 ? 1 : n);
+    const struct ahead ahead = { bytes, unit + FAR_UNITS * bytes,
+                                 n_tiles == 1   ? SHARE_ONE
+                                 : n_tiles == 2 ? SHARE_TWO
+                                                : 0 };
+    const uint8_t *const far = unpack(t->panel, unit, t->type, n, ahead);
+    const size_t left = (size_t)(ahead.far + bytes - far) / (size_t)n_tiles;
+    struct span s = { .p = t->panel,
+                      .x = t->x->code + at * QGEMM_K,
+                      .m = t->x->meta + at,
+                      .acc = t->acc,
+                      .n = n,
+                      .shift = _mm512_set1_epi32(qgemm_shift(t->type)),
+                      .far = far,
+                      .far_bytes = n_tiles > FAR_TILES ? 0 : left / (size_t)n,
+                      .far_step = 64 };
+    /* Rows are shared out evenly: 7 rows are 4 + 3, not 6 and a slow 1. */
+    for (int i = 0, row = 0; i < n_tiles; i++) {
+        const int rows = (t->rows - row + n_tiles - i - 1) / (n_tiles - i);
+        fn(&s, rows);
+        s.x += rows * QGEMM_K;
+        s.m += rows;
+        s.acc += rows * QGEMM_NR;
+        s.far += left;
+        row += rows;
+    }
+}
+
 void qgemm_tile_avx512(const struct qgemm_tile *t)
 {
-    static rows_fn *const forms[] = { rows_k32_min, rows_k16_min, rows_k32,
-                                      rows_k16,     rows_blocks,  rows_blocks_min };
     const int block = dtype_info(t->type)->block;
-    const enum qgemm_form form = qgemm_form_of(t->type);
-    rows_fn *const fn = forms[form];
-    const int n_sub = form == QGEMM_K16 || form == QGEMM_K16_MIN ? 16 : 8;
+    const bool integers = block == QGEMM_K && t->type != DTYPE_IQ4_XS;
     const uint8_t *unit = t->w;
     memset(t->acc, 0, (size_t)t->rows * QGEMM_NR * sizeof(float));
-    struct span s = { .p = t->panel,
-                      .shift = _mm512_set1_epi32(qgemm_shift(t->type)),
-                      .far_step = 64 };
-    const int n_tiles = (t->rows + ROWS_MAX - 1) / ROWS_MAX;
-    const int share = n_tiles == 1 ? SHARE_ONE : n_tiles == 2 ? SHARE_TWO : 0;
     for (int u = 0, k = 0; k < t->n_in; u++, k += QGEMM_K) {
-        s.n = (t->n_in - k < QGEMM_K ? t->n_in - k : QGEMM_K) / block;
-        const size_t bytes = qgemm_unit_bytes(t->type, s.n);
+        const int n = (t->n_in - k < QGEMM_K ? t->n_in - k : QGEMM_K) / block;
         const size_t at = (size_t)u * (size_t)t->x->rows + (size_t)t->row0;
-        s.x = t->x->code + at * QGEMM_K;
-        s.m = t->x->meta + at;
-        s.acc = t->acc;
-        if (t->type == DTYPE_Q4_K && four_fits(s.m, t->rows)) {
-            four_unit(t, unit, s.x, s.m);
-            unit += bytes;
-            continue;
+        if (integers) {
+            k_unit(t, unit, at);
+        } else {
+            unit_rows(t, unit, at, block == QGEMM_K ? 8 : n);
         }
-        const struct ahead ahead = { bytes, unit + FAR_UNITS * bytes, share };
-        s.far = unpack(t->panel, unit, t->type, s.n, ahead);
-        const size_t left = (size_t)(ahead.far + bytes - s.far) / (size_t)n_tiles;
-        s.far_bytes = n_tiles > FAR_TILES ? 0 : left / (size_t)(block == 32 ? s.n : n_sub);
-        unit += bytes;
-        /* Rows are shared out evenly: 7 rows are 4 + 3, not 6 and a slow 1. */
-        for (int i = 0, row = 0; i < n_tiles; i++) {
-            const int rows = (t->rows - row + n_tiles - i - 1) / (n_tiles - i);
-            fn(&s, rows);
-            s.x += rows * QGEMM_K;
-            s.m += rows;
-            s.acc += rows * QGEMM_NR;
-            s.far += left;
-            row += rows;
-        }
+        unit += qgemm_unit_bytes(t->type, n);
     }
 }
 

@@ -46,4 +46,34 @@ static GALLEY_INLINE void unit_add(float *acc, __m512 s, const struct qgemm_pane
     _mm512_store_ps(acc + 16 * h, y);
 }
 
+/* Weights asked for between products: lines from far on, evenly over all sub-blocks and tiles, and
+ * as many from near on into L1 if it is not NULL. */
+struct lines {
+    const uint8_t *far, *near;
+    uint32_t each; /* for a sub-block, times 2^16 */
+    bool pages;    /* far ones in turn from two pages of 4 KiB */
+};
+
+/* `each` that makes those bytes in n_sub sub-blocks. */
+static GALLEY_INLINE uint32_t lines_each(size_t bytes, uint32_t n_sub)
+{
+    return ((uint32_t)(bytes / 64) << 16) / n_sub + 1;
+}
+
+/* For the i-th sub-block. */
+static GALLEY_INLINE void lines_ask(const struct lines *l, uint32_t i)
+{
+    const uint32_t end = (i + 1) * l->each >> 16;
+    for (uint32_t k = i * l->each >> 16; k < end; k++) {
+        uintptr_t far = (uintptr_t)l->far / 64 + k;
+        if (l->near) {
+            GALLEY_PREFETCH(l->near + (size_t)k * 64);
+        }
+        if (l->pages) {
+            far = (far & ~(uintptr_t)127) | (far & 1) << 6 | (far >> 1 & 63);
+        }
+        GALLEY_PREFETCH_FAR((const void *)(far * 64));
+    }
+}
+
 #endif

@@ -144,12 +144,13 @@ static GALLEY_INLINE void codes_two(struct qgemm_panel *panel, const uint8_t *p,
     }
 }
 
-/* Byte i of each lane to sub-block i, as f32. */
-static GALLEY_INLINE void scales_bytes(float (*scale)[QGEMM_NR], struct b64 v, int minus, int h)
+/* Byte i of each lane to sub-block i. */
+static GALLEY_INLINE void scales_bytes(int16_t (*factor)[QGEMM_NR][2], struct b64 v, int minus,
+                                       int h)
 {
     const struct b64 byte = b64_set1(0xff), m = b64_set1((uint32_t)minus);
     for (int i = 0; i < 4; i++) {
-        b64_store_float(FLOATS_AT(scale[i]), b64_sub32(b64_and(b64_right(v, 8 * i), byte), m));
+        b64_store_factor(FLOATS_AT(factor[i]), b64_sub32(b64_and(b64_right(v, 8 * i), byte), m));
     }
 }
 
@@ -184,8 +185,8 @@ static GALLEY_INLINE void scales_six_min(struct qgemm_panel *panel, const uint8_
     {
         struct b64 v[2];
         scales_six(v, p, h);
-        scales_bytes(panel->scale, v[0], 0, h);
-        scales_bytes(panel->scale + 4, v[1], 0, h);
+        scales_bytes(panel->factor, v[0], 0, h);
+        scales_bytes(panel->factor + 4, v[1], 0, h);
         minima_six(panel, p, h);
     }
 }
@@ -197,7 +198,7 @@ static GALLEY_INLINE void scales_four_min(struct qgemm_panel *panel, const uint8
         HALVES
         {
             const struct b64 v = WORD(p, i);
-            scales_bytes(panel->scale + 4 * i, b64_and(v, low), 0, h);
+            scales_bytes(panel->factor + 4 * i, b64_and(v, low), 0, h);
             min_pairs(panel->pair + 2 * i, b64_and(b64_right(v, 4), low), h);
         }
     }
@@ -209,10 +210,11 @@ static GALLEY_INLINE void scales_q3(struct qgemm_panel *panel, const uint8_t *p)
     HALVES
     {
         const struct b64 a = WORD(p, 0), b = WORD(p, 1), top = WORD(p, 2);
-        scales_bytes(panel->scale, b64_or_and(b64_and(a, low), b64_right(top, -4), two), 32, h);
-        scales_bytes(panel->scale + 4, b64_or_and(b64_and(b, low), b64_right(top, -2), two), 32, h);
-        scales_bytes(panel->scale + 8, b64_or_and(b64_and(b64_right(a, 4), low), top, two), 32, h);
-        scales_bytes(panel->scale + 12,
+        scales_bytes(panel->factor, b64_or_and(b64_and(a, low), b64_right(top, -4), two), 32, h);
+        scales_bytes(panel->factor + 4, b64_or_and(b64_and(b, low), b64_right(top, -2), two), 32,
+                     h);
+        scales_bytes(panel->factor + 8, b64_or_and(b64_and(b64_right(a, 4), low), top, two), 32, h);
+        scales_bytes(panel->factor + 12,
                      b64_or_and(b64_and(b64_right(b, 4), low), b64_right(top, 2), two), 32, h);
     }
 }
@@ -223,7 +225,7 @@ static GALLEY_INLINE void scales_signed(struct qgemm_panel *panel, const uint8_t
         HALVES
         {
             const struct b64 v = b64_right(WORD(p, i / 4), 8 * (i % 4) - 24);
-            b64_store_float(FLOATS_AT(panel->scale[i]), b64_right_signed(v, 24));
+            b64_store_factor(FLOATS_AT(panel->factor[i]), b64_right_signed(v, 24));
         }
     }
 }
@@ -249,6 +251,15 @@ static GALLEY_INLINE void halves(float (*to)[QGEMM_NR], const uint8_t *p, int n)
             b64_halves(FLOATS_AT(to[b]), HALVES_AT(p));
         }
     }
+}
+
+/* All of a unit of Q4_K but its codes. */
+static GALLEY_INLINE void scales_four_k(struct qgemm_panel *panel, const uint8_t *u)
+{
+    const uint8_t *d = u + 35 * WORD_BYTES;
+    scales_six_min(panel, u + 32 * WORD_BYTES);
+    halves(&panel->d, d, 1);
+    halves(&panel->dmin, d + HALF_BYTES, 1);
 }
 
 static GALLEY_INLINE void unpack_k(struct qgemm_panel *panel, const uint8_t *u, enum dtype t,
