@@ -87,9 +87,8 @@ static GALLEY_INLINE void b64_store_float(float *p, struct b64 x)
 static GALLEY_INLINE void b64_store_factor(void *p, struct b64 x)
 {
     __m256i *q = p;
-    const int low = 0x55; /* the first of each pair */
-    _mm256_storeu_si256(q, _mm256_blend_epi16(_mm256_slli_epi32(x.a, 16), x.a, low));
-    _mm256_storeu_si256(q + 1, _mm256_blend_epi16(_mm256_slli_epi32(x.b, 16), x.b, low));
+    _mm256_storeu_si256(q, _mm256_blend_epi16(_mm256_slli_epi32(x.a, 16), x.a, 0x55));
+    _mm256_storeu_si256(q + 1, _mm256_blend_epi16(_mm256_slli_epi32(x.b, 16), x.b, 0x55));
 }
 
 static GALLEY_INLINE void b64_halves(float *p, const void *src)

@@ -112,11 +112,12 @@ static GALLEY_INLINE void scaled_dots(__m256i *sum, const struct span *s, int j,
     }
     const uint8_t *code = s->p->code + (size_t)(j * n_groups * WORD_BYTES) + 4 * (size_t)s->at;
     const int8_t *x = s->x + j * 4 * n_groups;
-    for (int g = 0; g < n_groups; g += 2, code += 2 * WORD_BYTES) {
+    for (int g = 0; g < n_groups; g += 2) {
+        const uint8_t *two = code + g * WORD_BYTES;
         __m256i w[4];
         GALLEY_UNROLL
         for (int i = 0; i < 4; i++) {
-            w[i] = _mm256_loadu_si256((const void *)(code + i / 2 * WORD_BYTES + 32 * (i % 2)));
+            w[i] = _mm256_loadu_si256((const void *)(two + i / 2 * WORD_BYTES + 32 * (i % 2)));
         }
         GALLEY_UNROLL
         for (int r = 0; r < R; r++) {

@@ -144,7 +144,8 @@ static GALLEY_INLINE void codes_two(struct qgemm_panel *panel, const uint8_t *p,
     }
 }
 
-/* Byte i of each lane to sub-block i. */
+/* Byte i of each lane to sub-block i.  Here and below words are loaded before anything is stored: a
+ * load whose address ends like that of a store on its way waits for it. */
 static GALLEY_INLINE void scales_bytes(int16_t (*factor)[QGEMM_NR][2], struct b64 v, int minus,
                                        int h)
 {
@@ -162,32 +163,17 @@ static GALLEY_INLINE void min_pairs(int16_t (*pair)[QGEMM_NR][2], struct b64 v, 
     b64_store(FLOATS_AT(pair[1]), b64_and(b64_right(v, 8), even));
 }
 
-/* Q4_K, Q5_K: the scales of sub-blocks 0..3 and 4..7, a byte each. */
-static GALLEY_INLINE void scales_six(struct b64 v[2], const uint8_t *p, int h)
-{
-    const struct b64 six = b64_set1(0x3f3f3f3fu), low = LOW, two = b64_set1(0x30303030u);
-    v[0] = b64_and(WORD(p, 0), six);
-    v[1] = b64_or_and(b64_and(WORD(p, 2), low), b64_right(WORD(p, 0), 2), two);
-}
-
-static GALLEY_INLINE void minima_six(struct qgemm_panel *panel, const uint8_t *p, int h)
-{
-    const struct b64 six = b64_set1(0x3f3f3f3fu), low = LOW, two = b64_set1(0x30303030u);
-    const struct b64 m = WORD(p, 1), rest = WORD(p, 2);
-    min_pairs(panel->pair, b64_and(m, six), h);
-    min_pairs(panel->pair + 2, b64_or_and(b64_and(b64_right(rest, 4), low), b64_right(m, 2), two),
-              h);
-}
-
 static GALLEY_INLINE void scales_six_min(struct qgemm_panel *panel, const uint8_t *p)
 {
+    const struct b64 six = b64_set1(0x3f3f3f3fu), low = LOW, two = b64_set1(0x30303030u);
     HALVES
     {
-        struct b64 v[2];
-        scales_six(v, p, h);
-        scales_bytes(panel->factor, v[0], 0, h);
-        scales_bytes(panel->factor + 4, v[1], 0, h);
-        minima_six(panel, p, h);
+        const struct b64 s = WORD(p, 0), m = WORD(p, 1), rest = WORD(p, 2);
+        scales_bytes(panel->factor, b64_and(s, six), 0, h);
+        scales_bytes(panel->factor + 4, b64_or_and(b64_and(rest, low), b64_right(s, 2), two), 0, h);
+        min_pairs(panel->pair, b64_and(m, six), h);
+        min_pairs(panel->pair + 2,
+                  b64_or_and(b64_and(b64_right(rest, 4), low), b64_right(m, 2), two), h);
     }
 }
 
@@ -221,10 +207,11 @@ static GALLEY_INLINE void scales_q3(struct qgemm_panel *panel, const uint8_t *p)
 
 static GALLEY_INLINE void scales_signed(struct qgemm_panel *panel, const uint8_t *p)
 {
-    for (int i = 0; i < 16; i++) {
-        HALVES
-        {
-            const struct b64 v = b64_right(WORD(p, i / 4), 8 * (i % 4) - 24);
+    HALVES
+    {
+        const struct b64 word[4] = { WORD(p, 0), WORD(p, 1), WORD(p, 2), WORD(p, 3) };
+        for (int i = 0; i < 16; i++) {
+            const struct b64 v = b64_right(word[i / 4], 8 * (i % 4) - 24);
             b64_store_factor(FLOATS_AT(panel->factor[i]), b64_right_signed(v, 24));
         }
     }
