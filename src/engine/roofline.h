@@ -13,7 +13,7 @@ struct roofline {
     double read_bytes_per_s; /* from memory, all threads */
     uint64_t read_bytes; /* the buffer that was read: ROOFLINE_READ_BYTES unless memory is short */
     double f32_per_s;    /* multiply-adds twice, 256 rows of f32 weights inside a cache */
-    double int8_per_s;   /* the same of Q8_0 weights */
+    double int8_per_s;   /* the same of Q8_0 or Q4_K weights, whichever is faster */
 };
 
 /* Beyond the share of any shared cache a guest gets. */
