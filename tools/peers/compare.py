@@ -67,13 +67,16 @@ def warm(model):
 class Both:
     def __init__(self, a):
         self.a = a
+        self.commit = ""  # of the Galley that was measured
 
     def galley(self, model, **kw):
         command = [self.a.galley, "bench", "--model", model, "--threads", str(self.a.threads),
                    "--json", "-q", "--kv", "f16"]
         for key, value in kw.items():
             command += [f"--{key}", str(value)]
-        return run(command)
+        out, seconds = run(command)
+        self.commit = out["commit"]
+        return out, seconds
 
     def llama(self, model, work, **kw):
         command = [self.a.python, HERE / "llama_peer.py", model, "--work", work, "--threads",
@@ -155,11 +158,13 @@ def main():
         met = ratio >= float(limit) if op == ">=" else ratio <= float(limit)
         print(f"{work:12} {name:32} {g:12.4g} {p:12.4g} {ratio:7.2f}  {goal} "
               f"{'met' if met else 'NOT met'} ({pairs[0][2]})", flush=True)
-        rows.append([machine(), a.threads, a.runs, work, name, g, p, pairs[0][2], ratio, goal, met])
+        rows.append([machine(), both.commit, a.threads, a.runs, work, name, f"{g:.6g}", f"{p:.6g}",
+                     pairs[0][2], f"{ratio:.3f}", goal, met])
     if a.csv:
         with open(a.csv, "w", newline="") as f:
             w = csv.writer(f)
-            w.writerow("machine threads runs work model galley llama_cpp unit ratio goal met".split())
+            w.writerow("machine commit threads runs work model galley llama_cpp unit ratio goal "
+                       "met".split())
             w.writerows(rows)
 
 
