@@ -9,9 +9,8 @@
  *
  * Of Q4_K the first tile of rows takes codes straight from the packed bytes and leaves them in the
  * panel, if there are more tiles: 128 stores by themselves take as long as one and a half rows. */
-#define K_ROWS                                                                        \
-    8 /* sixteen chains; the sums of scaled dots are partly spilled, it does not show \
-       */
+/* Sixteen chains; the sums of scaled dots are partly spilled, which does not show. */
+#define K_ROWS 8
 
 enum k_from { K_PANEL, K_PACKED, K_PACKED_KEPT }; /* the last two: nibbles of Q4_K */
 
