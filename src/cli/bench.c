@@ -493,9 +493,9 @@ int cli_bench(int argc, char **argv)
     };
     code = run_levels(e, &o, rows, &n_rows);
     report.n_rows = n_rows;
-    galley_engine_close(e);
     if (n_rows > 0 && !bench_print(&report, o.json, o.csv, o.plot) && !code) {
         code = EXIT_INTERNAL;
     }
+    galley_engine_close(e);
     return code;
 }

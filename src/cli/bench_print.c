@@ -120,6 +120,7 @@ bool bench_print(const struct bench_report *r, bool json, const char *csv, const
     } else {
         print_table(r, machine);
     }
+    fflush(stdout); /* the numbers come before gigabytes of weights are given back */
     bool ok = true;
     struct writer w;
     if (csv) {

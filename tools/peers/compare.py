@@ -38,12 +38,16 @@ SUITE = (
 
 
 def run(command):
+    """What the last line of a process says, and the seconds from its start to that line."""
     t = time.perf_counter()
-    out = subprocess.run(command, capture_output=True, text=True)
-    seconds = time.perf_counter() - t
-    if out.returncode:
-        raise SystemExit(f"{' '.join(map(str, command))}\n{out.stderr[-2000:]}")
-    return json.loads(out.stdout.strip().splitlines()[-1]), seconds
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+        last, seconds = "", 0.0
+        for line in p.stdout:
+            last, seconds = line, time.perf_counter() - t
+        errors = p.stderr.read()
+    if p.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))}\n{errors[-2000:]}")
+    return json.loads(last), seconds
 
 
 TOUCH = """
