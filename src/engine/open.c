@@ -158,16 +158,6 @@ static enum galley_status open_weights(struct engine *e, const struct engine_con
     return rc;
 }
 
-/* Everything is packed: a file that somebody shortens or replaces now changes nothing. */
-static void close_files(struct checkpoint *c)
-{
-    if (c->vision != c->weights) {
-        weights_close(c->vision);
-    }
-    weights_close(c->weights);
-    c->vision = c->weights = NULL;
-}
-
 /* A failure's code is GALLEY_EMODEL unless memory or a limit is to blame, so that the CLI can say
  * "model missing or bad". */
 enum galley_status engine_open_model(struct engine *e, const struct engine_config *cfg,
@@ -185,7 +175,7 @@ enum galley_status engine_open_model(struct engine *e, const struct engine_confi
             err->status = rc;
         }
     }
-    close_files(&e->cp);
+    checkpoint_close_files(&e->cp); /* all is packed: who cuts or replaces one changes nothing */
     rc = rc ? rc : open_vision_cache(e, cfg, err); /* its directory is no model */
     rc = rc ? rc : open_kv(e, kv_type, cfg, err);
     if (!rc) {

@@ -391,13 +391,19 @@ enum galley_status checkpoint_open(struct checkpoint *out, const char *path, con
     return GALLEY_OK;
 }
 
-void checkpoint_close(struct checkpoint *c)
+void checkpoint_close_files(struct checkpoint *c)
 {
-    tokenizer_close(c->tok);
     if (c->vision != c->weights) {
         weights_close(c->vision);
     }
     weights_close(c->weights);
+    c->vision = c->weights = NULL;
+}
+
+void checkpoint_close(struct checkpoint *c)
+{
+    tokenizer_close(c->tok);
+    checkpoint_close_files(c);
     *c = (struct checkpoint){ 0 };
 }
 

@@ -32,7 +32,9 @@ enum checkpoint_parts { CHECKPOINT_CONFIG, CHECKPOINT_ALL };
 GALLEY_MUST_USE enum galley_status checkpoint_open(struct checkpoint *out, const char *path,
                                                    const char *mmproj, enum checkpoint_parts parts,
                                                    struct galley_err *err);
-void checkpoint_close(struct checkpoint *c); /* zeroed is fine */
+/* The tensors alone: the rest stays as it was read.  Zeroed is fine, here and below. */
+void checkpoint_close_files(struct checkpoint *c);
+void checkpoint_close(struct checkpoint *c);
 
 /* GALLEY_EMODEL naming the first id at which the two vocabularies differ, with both entries: what a
  * draft model must pass.  Nothing opens a draft model yet; what will must ask this first. */
