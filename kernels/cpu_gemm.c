@@ -30,15 +30,14 @@ static void pack_block(char *panel, const char *src, const struct linear_packed 
 void gemm_pack(const struct linear_packed *l, const void *src, int group)
 {
     const size_t row = (size_t)l->n_in * dtype_bytes(l->dtype), n_in = (size_t)l->n_in;
-    const int left = l->n_out - group * GEMM_NR, n = left < GEMM_NR ? left : GEMM_NR;
-    const char *from = (const char *)src + (size_t)group * GEMM_NR * row;
+    const int n = linear_columns(l, group);
     char *panel = (char *)l->w + (size_t)group * l->group_bytes;
     if (n < GEMM_NR) {
         memset(panel, 0, l->group_bytes);
     }
     for (size_t k = 0; k < n_in; k += PACK_K) {
         for (int j = 0; j < n; j++) {
-            pack_block(panel, from + (size_t)j * row, l, j, k,
+            pack_block(panel, (const char *)src + (size_t)j * row, l, j, k,
                        n_in - k < PACK_K ? n_in - k : PACK_K);
         }
     }

@@ -4,6 +4,7 @@
  * pool is woken once. */
 #include <assert.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "kernels/linear.h"
@@ -17,6 +18,7 @@
 /* Quantised pieces are many, because neighbours on a shared machine slow one thread. */
 #define QPIECES_PER_CPU 16
 #define QGROUPS_MAX     16
+#define CUT_SHORT       "its bytes cannot be read: has the file been shortened?"
 #define QROWS_STEP      6 /* what the widest register tile takes */
 
 /* The matrix as [shape[0]][all the rest]: a convolution over whole patches is one too. */
@@ -85,22 +87,66 @@ static enum galley_status part_plan(struct linear *l, const struct linear_part *
     return GALLEY_OK;
 }
 
+int linear_columns(const struct linear_packed *l, int group)
+{
+    const int left = l->n_out - group * LINEAR_NR;
+    return left < LINEAR_NR ? left : LINEAR_NR;
+}
+
 struct pack_job {
     const struct linear_packed *l;
-    const void *src;
+    const struct tensor *w;
+    size_t row_bytes;
+    char *rows;      /* [n_rooms][LINEAR_NR rows]: what is read from a file; NULL: nothing is */
+    int n_rooms;     /* one of each group, or one of each thread when groups are more */
+    atomic_bool cut; /* a file gave fewer bytes than it had */
 };
 
 static void pack_group(void *arg, int group, int i_thread)
 {
-    (void)i_thread;
-    const struct pack_job *job = arg;
+    struct pack_job *job = arg;
     const struct linear_packed *l = job->l;
-    if (dtype_is_dense(l->dtype)) {
-        gemm_pack(l, job->src, group);
-    } else {
-        qgemm_pack((char *)l->w + (size_t)group * l->group_bytes, job->src, l->dtype, l->n_out,
-                   l->n_in, group);
+    const int columns = linear_columns(l, group);
+    const size_t at = (size_t)group * LINEAR_NR * job->row_bytes;
+    const char *src = (const char *)job->w->data + at;
+    if (job->rows) {
+        const int room = job->n_rooms < l->n_groups ? i_thread : group;
+        char *rows = job->rows + (size_t)room * LINEAR_NR * job->row_bytes;
+        if (!tensor_read(job->w, rows, at, (size_t)columns * job->row_bytes)) {
+            atomic_store(&job->cut, true);
+            return;
+        }
+        src = rows;
     }
+    if (dtype_is_dense(l->dtype)) {
+        gemm_pack(l, src, group);
+    } else {
+        qgemm_pack((char *)l->w + (size_t)group * l->group_bytes, src, l->dtype, columns, l->n_in);
+    }
+}
+
+static enum galley_status no_memory(const struct linear_packed *p, struct galley_err *err)
+{
+    return galley_err_set(err, GALLEY_ENOMEM, "no memory to pack a weight of %d x %d", p->n_out,
+                          p->n_in);
+}
+
+static enum galley_status bias_new(struct cpu_device *c, struct linear_packed *p,
+                                   const struct tensor *bias, struct galley_err *err)
+{
+    const size_t n = (size_t)p->n_out;
+    void *raw = mem_array(n, dtype_bytes(bias->dtype));
+    p->bias = mem_array(n, sizeof(float));
+    enum galley_status rc = GALLEY_OK;
+    if (!raw || !p->bias) {
+        rc = no_memory(p, err);
+    } else if (!tensor_read(bias, raw, 0, n * dtype_bytes(bias->dtype))) {
+        rc = galley_err_set(err, GALLEY_EMODEL, CUT_SHORT);
+    } else {
+        c->k.widen(p->bias, raw, bias->dtype, n);
+    }
+    mem_free(raw);
+    return rc;
 }
 
 static enum galley_status part_pack(struct cpu_device *c, struct linear *l, int i,
@@ -108,20 +154,26 @@ static enum galley_status part_pack(struct cpu_device *c, struct linear *l, int 
 {
     struct linear_packed *p = &l->parts[i];
     const size_t bytes = (size_t)p->n_groups * p->group_bytes;
-    const size_t n_out = (size_t)p->n_out;
+    const size_t row = (size_t)dtype_row_bytes(p->dtype, (uint64_t)p->n_in);
+    const int n_threads = pool_n_threads(c->pool);
+    struct pack_job job = { .l = p,
+                            .w = &part->w,
+                            .row_bytes = row,
+                            .n_rooms = p->n_groups < n_threads ? p->n_groups : n_threads };
     p->w = arena_alloc(&c->weights, bytes);
-    p->bias = part->bias ? mem_array(n_out, sizeof(float)) : NULL;
-    if (!p->w || (part->bias && !p->bias)) {
-        return galley_err_set(err, GALLEY_ENOMEM, "no memory to pack a weight of %d x %d", p->n_out,
-                              p->n_in);
+    if (part->w.file) { /* at most the tensor's own bytes, whatever the file says */
+        const int n_rows = job.n_rooms * LINEAR_NR;
+        job.rows = mem_array((size_t)(n_rows < p->n_out ? n_rows : p->n_out), row);
     }
-    l->bytes += bytes + (p->bias ? n_out * sizeof(float) : 0);
-    if (p->bias) {
-        c->k.widen(p->bias, part->bias->data, part->bias->dtype, n_out);
+    enum galley_status rc = p->w && (job.rows || !part->w.file) ? GALLEY_OK : no_memory(p, err);
+    rc = rc || !part->bias ? rc : bias_new(c, p, part->bias, err);
+    if (!rc) {
+        l->bytes += bytes + (p->bias ? (size_t)p->n_out * sizeof(float) : 0);
+        cpu_run(c, pack_group, &job, p->n_groups, 5e-4 * (double)p->n_out * (double)p->n_in);
+        rc = atomic_load(&job.cut) ? galley_err_set(err, GALLEY_EMODEL, CUT_SHORT) : GALLEY_OK;
     }
-    struct pack_job job = { p, part->w.data };
-    cpu_run(c, pack_group, &job, p->n_groups, 5e-4 * (double)p->n_out * (double)p->n_in);
-    return GALLEY_OK;
+    mem_free(job.rows);
+    return rc;
 }
 
 enum galley_status cpu_linear_new(struct device *d, struct linear **out,

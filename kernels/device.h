@@ -24,8 +24,9 @@
 struct device;
 struct linear; /* a weight matrix in the device's own layout, owned by the device's user */
 
-/* A weight [n_out][n_in ...] of any dtype (rows of block-quantised ones are whole blocks) and a
- * dense bias [n_out] (NULL: none). */
+/* A weight [n_out][n_in ...] of any dtype (rows of block-quantised ones are whole blocks), which
+ * is read, not touched, when it is a file's (tensor_read); and a dense bias [n_out] (NULL: none).
+ */
 struct linear_part {
     struct tensor w;
     const struct tensor *bias;

@@ -44,7 +44,9 @@ struct part_job {
 };
 
 /* cpu_gemm.c */
+/* The group's columns are as many rows at src. */
 void gemm_pack(const struct linear_packed *l, const void *src, int group);
+int linear_columns(const struct linear_packed *l, int group); /* LINEAR_NR, or what is left */
 void gemm_piece(const struct part_job *job, int i, int i_thread);
 /* n_k (at most GEMM_KC) of k from k0 on, both whole units but at the end, of a quantised panel as
  * f32: s->widened [n_k][LINEAR_NR]. */

@@ -93,8 +93,9 @@ qact_fn qact_ref, qact_avx2, qact_avx512;
 /* Bytes of a unit of n_blocks blocks (1 for the K kind), of a group of columns, of all of w. */
 size_t qgemm_unit_bytes(enum dtype t, int n_blocks);
 size_t qgemm_group_bytes(enum dtype t, int n_in);
-/* Columns group * QGEMM_NR .. of a matrix [n_out][n_in] in the file's blocks; dst is the group. */
-void qgemm_pack(void *dst, const void *src, enum dtype t, int n_out, int n_in, int group);
+/* A group of columns (QGEMM_NR, the last one maybe fewer), which are as many rows [n_in] in the
+ * file's blocks at src. */
+void qgemm_pack(void *dst, const void *src, enum dtype t, int columns, int n_in);
 
 /* A unit made ready for products: codes as unsigned bytes (value + qgemm_offset), four of a
  * column's k side by side; scales as f32.  Owned by a thread. */

@@ -189,15 +189,15 @@ static void look_ahead(const char *next, size_t row_bytes, size_t bytes, int col
     }
 }
 
-void qgemm_pack(void *dst, const void *src, enum dtype t, int n_out, int n_in, int group)
+void qgemm_pack(void *dst, const void *src, enum dtype t, int columns, int n_in)
 {
     const struct field *fields = fields_of(t);
     const size_t block_bytes = (size_t)dtype_info(t)->n_bytes;
     const size_t row_bytes = (size_t)dtype_row_bytes(t, (uint64_t)n_in);
     const int n_blocks = n_in / dtype_info(t)->block, each = unit_blocks(t);
-    const int left = n_out - group * QGEMM_NR, columns = left < QGEMM_NR ? left : QGEMM_NR;
-    const char *row0 = (const char *)src + (size_t)group * QGEMM_NR * row_bytes;
+    const char *row0 = src;
     char *unit = dst;
+    assert(columns > 0 && columns <= QGEMM_NR);
     if (columns < QGEMM_NR) {
         memset(dst, 0, qgemm_group_bytes(t, n_in));
     }

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+#include "src/base/map.h"
 
 /* Dense types first, then the block-quantised ones of GGUF (layouts in quant.h). */
 enum dtype {
@@ -38,6 +41,7 @@ struct tensor {
     int n_dim;
     int64_t shape[TENSOR_DIM_MAX];
     const void *data;
+    const struct map *file; /* what data is part of; NULL: plain memory */
 };
 
 struct dtype_info {
@@ -90,6 +94,19 @@ static inline uint64_t tensor_bytes(const struct tensor *t)
         n *= (uint64_t)t->shape[i];
     }
     return dtype_row_bytes(t->dtype, n);
+}
+
+/* Bytes at .. at + n - 1, by reading when they are a file's (map_read: false when it is shorter
+ * now).  Any thread may. */
+GALLEY_MUST_USE static inline bool tensor_read(const struct tensor *t, void *to, uint64_t at,
+                                               size_t n)
+{
+    const char *from = (const char *)t->data + at;
+    if (t->file) {
+        return map_read(t->file, to, from, n);
+    }
+    memcpy(to, from, n);
+    return true;
 }
 
 #endif

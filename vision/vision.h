@@ -68,10 +68,12 @@ uint64_t vit_weight_bytes(const struct vit *v);
 
 /* SHA-256 over the tower's configuration, the preprocessing's numbers and of every tensor a sample
  * (tensor_hash.h): tells the models of one process apart. */
-void vit_hash(const struct vit *v, unsigned char out[HASH_BYTES]);
+GALLEY_MUST_USE enum galley_status vit_hash(unsigned char out[HASH_BYTES],
+                                            const struct hf_config *cfg, const struct weights *w,
+                                            struct galley_err *err);
 /* The same over every byte of the tower's tensors, for keys that outlive the process and meet other
- * models' fine-tunings.  Reads all of the tower, before vit_open lets go of its pages best: 1.3
- * GB/s and thread where SHA has instructions (Xeon, 29 Nov 2026).  n_threads as pool_open. */
+ * models' fine-tunings.  Reads all of the tower: 1.3 GB/s and thread where SHA has instructions
+ * (Xeon, 29 Nov 2026).  n_threads as pool_open. */
 GALLEY_MUST_USE enum galley_status vit_hash_whole(unsigned char out[HASH_BYTES],
                                                   const struct hf_config *cfg,
                                                   const struct weights *w, int n_threads,

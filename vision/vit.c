@@ -112,7 +112,6 @@ enum galley_status vit_open(struct vit **out, struct device *dev, const struct h
                               cfg->vision.depth);
     }
     *v = (struct vit){ .dev = dev, .cfg = cfg->vision, .blocks = blocks };
-    vit_hash_make(v->hash, cfg, w); /* before binding lets go of the file's pages */
     rc = vit_bind(v, w, err);
     if (rc) {
         vit_close(v);

@@ -1,5 +1,6 @@
 /* vit_hash.c - the identity of a vision tower, for cache keys: number by number, the same on every
  * build. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 #include "src/format/tensor_hash.h"
 #include "vision/vit_impl.h"
 
-#define VIT_ARITHMETIC 1 /* raise it when the same weights begin to give other bits */
+#define VIT_ARITHMETIC 2 /* raise it when the same weights begin to give other bits */
 
 static void add_config(struct hash *h, const struct hf_config *cfg)
 {
@@ -52,8 +53,8 @@ static const char *name_in(const struct scope *s, const struct weights *w, int i
     return strncmp(name, s->name, s->n) == 0 ? name + s->n : NULL;
 }
 
-void vit_hash_make(unsigned char out[HASH_BYTES], const struct hf_config *cfg,
-                   const struct weights *w)
+enum galley_status vit_hash(unsigned char out[HASH_BYTES], const struct hf_config *cfg,
+                            const struct weights *w, struct galley_err *err)
 {
     const struct scope s = scope_of(w);
     struct hash h;
@@ -61,16 +62,12 @@ void vit_hash_make(unsigned char out[HASH_BYTES], const struct hf_config *cfg,
     add_config(&h, cfg);
     for (int i = 0; i < weights_count(w); i++) {
         const char *name = name_in(&s, w, i);
-        if (name) {
-            tensor_hash(&h, name, weights_tensor_at(w, i));
+        if (name && !tensor_hash(&h, name, weights_tensor_at(w, i))) {
+            return weights_cut(w, name, err);
         }
     }
     hash_finish(&h, out);
-}
-
-void vit_hash(const struct vit *v, unsigned char out[HASH_BYTES])
-{
-    memcpy(out, v->hash, HASH_BYTES);
+    return GALLEY_OK;
 }
 
 /* ---- every byte ---- */
@@ -80,6 +77,7 @@ struct digests {
     struct scope scope;
     unsigned char (
         *of)[HASH_BYTES]; /* [weights_count(w)] zero for those that are not the tower's */
+    atomic_int cut;       /* a tensor that could not be read, plus 1; 0: none */
 };
 
 static void digest_one(void *arg, int i, int i_thread)
@@ -87,8 +85,8 @@ static void digest_one(void *arg, int i, int i_thread)
     (void)i_thread;
     struct digests *d = arg;
     const char *name = name_in(&d->scope, d->w, i);
-    if (name) {
-        tensor_digest(d->of[i], name, weights_tensor_at(d->w, i));
+    if (name && !tensor_digest(d->of[i], name, weights_tensor_at(d->w, i))) {
+        atomic_store(&d->cut, i + 1);
     }
 }
 
@@ -109,6 +107,11 @@ enum galley_status vit_hash_whole(unsigned char out[HASH_BYTES], const struct hf
     }
     pool_run(pool, digest_one, &d, n);
     pool_close(pool);
+    const int cut = atomic_load(&d.cut);
+    if (cut) {
+        mem_free(d.of);
+        return weights_cut(w, weights_name_at(w, cut - 1), err);
+    }
     struct hash h;
     hash_init(&h);
     add_config(&h, cfg);

@@ -27,15 +27,11 @@ struct vit {
     struct vit_block *blocks; /* [depth] */
     struct merger merger;
     uint64_t weight_bytes;
-    unsigned char hash[HASH_BYTES];
     /* the thread that encodes */
     struct scratch scratch; /* workspace of vit_encode, kept between calls */
 };
 
 /* What stands before "visual." in the names of the tower's tensors in the file. */
 const char *vit_prefix(const struct weights *w);
-/* vit_hash.c: see vit_hash. */
-void vit_hash_make(unsigned char out[HASH_BYTES], const struct hf_config *cfg,
-                   const struct weights *w);
 
 #endif

@@ -1,6 +1,7 @@
 /* map.c - mapping, reading and writing whole files. */
 #include "src/base/map.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -45,9 +46,12 @@ enum galley_status map_open(struct map *m, const char *path, struct galley_err *
         } else {
             m->base = p;
             m->n = (size_t)st.st_size;
+            m->fd = fd;
         }
     }
-    close(fd);
+    if (!m->base) {
+        close(fd);
+    }
     return rc;
 }
 
@@ -55,8 +59,30 @@ void map_close(struct map *m)
 {
     if (m->base) {
         munmap((void *)(uintptr_t)m->base, m->n);
+        close(m->fd);
     }
     *m = (struct map){ 0 };
+}
+
+bool map_read(const struct map *m, void *to, const void *p, size_t n)
+{
+    char *at = to;
+    off_t from = (const uint8_t *)p - m->base;
+    assert(from >= 0 && (size_t)from <= m->n && n <= m->n - (size_t)from);
+    while (n > 0) {
+        const ssize_t got = pread(m->fd, at, n, from);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            errno = got == 0 ? 0 : errno;
+            return false;
+        }
+        at += got;
+        from += got;
+        n -= (size_t)got;
+    }
+    return true;
 }
 
 void map_drop(const void *p, size_t n)

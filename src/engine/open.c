@@ -126,15 +126,10 @@ static enum galley_status open_vision_cache(struct engine *e, const struct engin
 static enum galley_status open_tower(struct engine *e, const struct engine_config *cfg,
                                      struct weights *w, struct galley_err *err)
 {
-    enum galley_status rc = GALLEY_OK;
-    if (cfg->vision_cache_dir) {
-        rc = vit_hash_whole(e->vision_hash, &e->cp.cfg, w, cfg->n_threads, err);
-    }
-    rc = rc ? rc : vit_open(&e->vit, e->dev, &e->cp.cfg, w, err);
-    if (!rc && !cfg->vision_cache_dir) {
-        vit_hash(e->vit, e->vision_hash);
-    }
-    return rc;
+    const enum galley_status rc =
+        cfg->vision_cache_dir ? vit_hash_whole(e->vision_hash, &e->cp.cfg, w, cfg->n_threads, err)
+                              : vit_hash(e->vision_hash, &e->cp.cfg, w, err);
+    return rc ? rc : vit_open(&e->vit, e->dev, &e->cp.cfg, w, err);
 }
 
 static enum galley_status open_weights(struct engine *e, const struct engine_config *cfg,

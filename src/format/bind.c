@@ -9,6 +9,8 @@
 #include "kernels/widen.h"
 #include "src/base/mem.h"
 
+#define NAME_TEXT 256
+
 void binder_scope(struct binder *b, const char *fmt, ...)
 {
     va_list ap;
@@ -19,13 +21,18 @@ void binder_scope(struct binder *b, const char *fmt, ...)
     (void)n; /* read by the assert only */
 }
 
+static void full_name(char out[NAME_TEXT], const struct binder *b, const char *name)
+{
+    const int n = snprintf(out, NAME_TEXT, "%s%s", b->scope, name);
+    assert(n >= 0 && n < NAME_TEXT);
+    (void)n;
+}
+
 static const struct tensor *lookup(struct binder *b, const char *name, int n_dim,
                                    const int64_t *shape)
 {
-    char full[256];
-    const int n = snprintf(full, sizeof(full), "%s%s", b->scope, name);
-    assert(n >= 0 && (size_t)n < sizeof(full));
-    (void)n;
+    char full[NAME_TEXT];
+    full_name(full, b, name);
     const struct tensor *t = NULL;
     b->rc = weights_lookup(b->w, full, n_dim, shape, &t, b->err);
     return b->rc ? NULL : t;
@@ -46,14 +53,33 @@ float *bind_vector(struct binder *b, const char *name, int64_t n)
     if (!t) {
         return NULL;
     }
+    if (!dtype_is_dense(t->dtype)) {
+        b->rc = galley_err_set(b->err, GALLEY_EMODEL,
+                               "%s: tensor %s%s is %s; vectors are F32, F16 or BF16",
+                               weights_place(b->w), b->scope, name, dtype_name(t->dtype));
+        return NULL;
+    }
     float *y = b->dev->ops->alloc(b->dev, (size_t)n * sizeof(*y));
     if (!y) {
         fail_memory(b, name, (uint64_t)n * sizeof(*y));
         return NULL;
     }
-    widen_ref(y, t->data, t->dtype, (size_t)n);
-    b->bytes += (uint64_t)n * sizeof(*y);
-    return y;
+    void *raw = mem_alloc((size_t)tensor_bytes(t));
+    if (!raw) {
+        fail_memory(b, name, tensor_bytes(t));
+    } else if (!tensor_read(t, raw, 0, (size_t)tensor_bytes(t))) {
+        char full[NAME_TEXT];
+        full_name(full, b, name);
+        b->rc = weights_cut(b->w, full, b->err);
+    } else {
+        widen_ref(y, raw, t->dtype, (size_t)n);
+        b->bytes += (uint64_t)n * sizeof(*y);
+        mem_free(raw);
+        return y;
+    }
+    mem_free(raw);
+    b->dev->ops->free(b->dev, y);
+    return NULL;
 }
 
 /* Looks up every weight of the stack; true when all are there with their shapes. */
@@ -97,9 +123,6 @@ struct linear *bind_stack(struct binder *b, const struct bind_part *parts, int n
         return NULL;
     }
     b->bytes += b->dev->ops->linear_bytes(l);
-    for (int i = 0; i < n_parts; i++) {
-        weights_release(b->w, w[i]);
-    }
     return l;
 }
 

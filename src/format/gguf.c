@@ -662,6 +662,14 @@ static enum galley_status open_all(struct gguf **g, const char *path, struct gal
     return rc ? rc : index_tensors(*g, err);
 }
 
+/* When the parts no longer move. */
+static void name_files(struct gguf *g)
+{
+    for (int i = 0; i < g->n_tensors; i++) {
+        g->tensors[i].view.file = &g->parts[g->tensors[i].i_part].map;
+    }
+}
+
 enum galley_status gguf_open(struct gguf **out, const char *path, struct galley_err *err)
 {
     *out = NULL;
@@ -671,6 +679,7 @@ enum galley_status gguf_open(struct gguf **out, const char *path, struct galley_
         gguf_close(g);
         return rc;
     }
+    name_files(g);
     *out = g;
     return GALLEY_OK;
 }

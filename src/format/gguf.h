@@ -110,8 +110,6 @@ const char *gguf_path(const struct gguf *g); /* of the first part; "memory" */
 int gguf_n_parts(const struct gguf *g);
 const char *gguf_part_path(const struct gguf *g, int i);
 int gguf_version(const struct gguf *g);
-/* Whether tensors lie in mapped files (not in memory somebody lent). */
-bool gguf_is_mapped(const struct gguf *g);
 /* Whether the string value's element i is exactly `text`. */
 bool gguf_string_is(const struct gguf_string *s, const char *text);
 

@@ -94,11 +94,6 @@ int gguf_version(const struct gguf *g)
     return g->parts[0].version;
 }
 
-bool gguf_is_mapped(const struct gguf *g)
-{
-    return g->parts[0].map.base != NULL;
-}
-
 bool gguf_string_is(const struct gguf_string *s, const char *text)
 {
     const size_t n = strlen(text);

@@ -306,6 +306,9 @@ enum galley_status safetensors_open(struct safetensors **out, const char *path,
         return rc;
     }
     (*out)->map = map;
+    for (int i = 0; i < (*out)->n_entries; i++) {
+        (*out)->entries[i].view.file = &(*out)->map;
+    }
     return GALLEY_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define SAMPLE_BYTES 4096
+#define PIECE_BYTES  65536
 
 static void add_head(struct hash *h, const char *name, const struct tensor *t)
 {
@@ -16,30 +17,42 @@ static void add_head(struct hash *h, const char *name, const struct tensor *t)
     }
 }
 
-void tensor_hash(struct hash *h, const char *name, const struct tensor *t)
+static bool add_bytes(struct hash *h, const struct tensor *t, uint64_t at, uint64_t n)
+{
+    unsigned char piece[PIECE_BYTES];
+    while (n > 0) {
+        const size_t each = n < sizeof(piece) ? (size_t)n : sizeof(piece);
+        if (!tensor_read(t, piece, at, each)) {
+            return false;
+        }
+        hash_add(h, piece, each);
+        at += each;
+        n -= each;
+    }
+    return true;
+}
+
+bool tensor_hash(struct hash *h, const char *name, const struct tensor *t)
 {
     add_head(h, name, t);
     if (t->dtype >= DTYPE_COUNT) {
-        return; /* of a type nothing here can read */
+        return true; /* of a type nothing here can read */
     }
     const uint64_t n = tensor_bytes(t);
-    const unsigned char *data = t->data;
     if (n <= 3 * SAMPLE_BYTES) {
-        hash_add(h, data, (size_t)n);
-        return;
+        return add_bytes(h, t, 0, n);
     }
-    hash_add(h, data, SAMPLE_BYTES);
-    hash_add(h, data + (n - SAMPLE_BYTES) / 2, SAMPLE_BYTES);
-    hash_add(h, data + n - SAMPLE_BYTES, SAMPLE_BYTES);
+    return add_bytes(h, t, 0, SAMPLE_BYTES) &&
+           add_bytes(h, t, (n - SAMPLE_BYTES) / 2, SAMPLE_BYTES) &&
+           add_bytes(h, t, n - SAMPLE_BYTES, SAMPLE_BYTES);
 }
 
-void tensor_digest(unsigned char out[HASH_BYTES], const char *name, const struct tensor *t)
+bool tensor_digest(unsigned char out[HASH_BYTES], const char *name, const struct tensor *t)
 {
     struct hash h;
     hash_init(&h);
     add_head(&h, name, t);
-    if (t->dtype < DTYPE_COUNT) {
-        hash_add(&h, t->data, (size_t)tensor_bytes(t));
-    }
+    const bool all = t->dtype >= DTYPE_COUNT || add_bytes(&h, t, 0, tensor_bytes(t));
     hash_finish(&h, out);
+    return all;
 }

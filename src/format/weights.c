@@ -128,11 +128,9 @@ static enum galley_status merge(struct weights *w, struct galley_err *err)
         const struct shard *s = &w->shards[i];
         for (int k = 0; k < safetensors_count(s->file); k++) {
             const struct st_entry *e = safetensors_at(s->file, k);
-            w->items[w->n_items++] = (struct weight){ .name = e->name,
-                                                      .dtype = e->dtype,
-                                                      .view = &e->view,
-                                                      .file = s->name,
-                                                      .mapped = true };
+            w->items[w->n_items++] = (struct weight){
+                .name = e->name, .dtype = e->dtype, .view = &e->view, .file = s->name
+            };
         }
     }
     return weights_sort(w, err);
@@ -329,20 +327,16 @@ enum galley_status weights_lookup(struct weights *w, const char *name, int n_dim
     return GALLEY_OK;
 }
 
+enum galley_status weights_cut(const struct weights *w, const char *name, struct galley_err *err)
+{
+    return galley_err_set(err, GALLEY_EMODEL,
+                          "%s: tensor %s cannot be read: has the file been shortened?", w->place,
+                          name);
+}
+
 bool weights_has(const struct weights *w, const char *name)
 {
     return lookup(w, name) != NULL;
-}
-
-void weights_release(const struct weights *w, const struct tensor *t)
-{
-    for (int i = 0; i < w->n_items; i++) {
-        const struct weight *item = &w->items[i];
-        if (item->mapped && item->view->dtype != DTYPE_COUNT && item->view->data == t->data) {
-            map_drop(t->data, tensor_bytes(item->view));
-            return;
-        }
-    }
 }
 
 static bool is_ignored(const char *name, const char *const *ignored)

@@ -41,10 +41,9 @@ const char *weights_dtype_at(const struct weights *w, int i);
 GALLEY_MUST_USE enum galley_status weights_lookup(struct weights *w, const char *name, int n_dim,
                                                   const int64_t *shape, const struct tensor **out,
                                                   struct galley_err *err);
+/* GALLEY_EMODEL with a sentence: tensor_read has failed for the tensor `name`. */
+enum galley_status weights_cut(const struct weights *w, const char *name, struct galley_err *err);
 bool weights_has(const struct weights *w, const char *name);
-/* The pages of a tensor that has been packed need not stay in memory: they are dropped from this
- * process, and read again from the file if somebody looks once more. */
-void weights_release(const struct weights *w, const struct tensor *t);
 /* GALLEY_EMODEL naming the first tensor nobody looked up (a surplus tensor means the
  * config and the file are not of one model).  Tensors whose name starts with a prefix in
  * `ignored` (NULL-terminated list, may be NULL) do not count. */

@@ -48,9 +48,7 @@ static enum galley_status add_item(struct weights *w, const struct gguf_tensor *
 {
     char name[NAME_TEXT], renamed[NAME_TEXT];
     struct weight *item = &w->items[w->n_items++];
-    *item = (struct weight){
-        .name = t->name, .dtype = t->type, .view = &t->view, .mapped = gguf_is_mapped(w->gguf)
-    };
+    *item = (struct weight){ .name = t->name, .dtype = t->type, .view = &t->view };
     /* rope_freqs.weight is part of the configuration (gguf_rope.h) */
     item->used = strcmp(t->name, "rope_freqs.weight") == 0;
     if (swapped) {
@@ -99,7 +97,7 @@ static enum galley_status join_patches(struct weights *w, const struct gguf_tens
     }
     interleave(data, x, y, (size_t)(x->shape[0] * x->shape[1]), bytes);
     *w->made = (struct tensor){
-        x->dtype, 5, { x->shape[0], x->shape[1], 2, x->shape[2], x->shape[3] }, data
+        x->dtype, 5, { x->shape[0], x->shape[1], 2, x->shape[2], x->shape[3] }, data, NULL
     };
     w->items[w->n_items++] = (struct weight){ .name = "visual.patch_embed.proj.weight",
                                               .dtype = a->type,

@@ -15,7 +15,6 @@ struct weight {
     const char *name, *dtype;  /* lent by the file, or by `names` */
     const struct tensor *view; /* dtype DTYPE_COUNT: listed only */
     const char *file;          /* plain name of a shard, for sentences; NULL: the place says it */
-    bool mapped;               /* its bytes are pages of a file */
     bool used;
 };
 

@@ -29,6 +29,8 @@ struct model {
 };
 
 /* model_hash.c: see model_hash. */
-void model_hash_make(uint8_t out[HASH_BYTES], const struct model_desc *d, const struct weights *w);
+GALLEY_MUST_USE enum galley_status model_hash_make(uint8_t out[HASH_BYTES],
+                                                   const struct model_desc *d,
+                                                   const struct weights *w, struct galley_err *err);
 
 #endif

@@ -110,8 +110,8 @@ enum galley_status model_open(struct model **out, struct device *dev, const stru
         rc = galley_err_set(err, GALLEY_ENOMEM, "out of memory: %d layers", m->desc.n_layers);
         goto fail;
     }
-    model_hash_make(m->hash, &m->desc, w); /* before binding lets go of the file's pages */
-    rc = model_bind(m, w, err);
+    rc = model_hash_make(m->hash, &m->desc, w, err);
+    rc = rc ? rc : model_bind(m, w, err);
     if (rc) {
         goto fail;
     }

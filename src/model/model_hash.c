@@ -73,14 +73,18 @@ static void add_desc(struct hash *h, const struct model_desc *d)
     }
 }
 
-void model_hash_make(uint8_t out[HASH_BYTES], const struct model_desc *d, const struct weights *w)
+enum galley_status model_hash_make(uint8_t out[HASH_BYTES], const struct model_desc *d,
+                                   const struct weights *w, struct galley_err *err)
 {
     struct hash h;
     hash_init(&h);
     add_desc(&h, d);
     hash_add_int(&h, weights_count(w));
     for (int i = 0; i < weights_count(w); i++) {
-        tensor_hash(&h, weights_name_at(w, i), weights_tensor_at(w, i));
+        if (!tensor_hash(&h, weights_name_at(w, i), weights_tensor_at(w, i))) {
+            return weights_cut(w, weights_name_at(w, i), err);
+        }
     }
     hash_finish(&h, out);
+    return GALLEY_OK;
 }

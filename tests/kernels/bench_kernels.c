@@ -125,7 +125,7 @@ static struct linear *pack(struct device *d, float *w, int n_out, int n_in, enum
         half[i] = bf16_from_f32(w[i]);
     }
     const struct tensor t = {
-        type, 2, { n_out, n_in }, type == DTYPE_F32 ? (void *)w : (void *)half
+        type, 2, { n_out, n_in }, type == DTYPE_F32 ? (void *)w : (void *)half, NULL
     };
     struct linear *l;
     struct galley_err err = { 0 };

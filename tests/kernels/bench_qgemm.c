@@ -52,7 +52,7 @@ static uint8_t *blocks_new(enum dtype t, int n_out, int n_in)
 static void cold_open(struct cold *c, struct device *d, enum dtype t, int n_out, int n_in)
 {
     uint8_t *w = blocks_new(t, n_out, n_in);
-    const struct linear_part part = { { t, 2, { n_out, n_in }, w }, NULL };
+    const struct linear_part part = { { t, 2, { n_out, n_in }, w, NULL }, NULL };
     *c = (struct cold){ .d = d, .n_in = n_in, .n_out = n_out };
     size_t bytes = 0;
     while (w && c->n < COPIES_MAX && bytes < BYTES_COLD) {

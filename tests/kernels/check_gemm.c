@@ -58,11 +58,13 @@ static void problem_free(struct problem *p)
 static struct linear *linear_of(struct device *d, const struct problem *p)
 {
     const bool wide = p->type == DTYPE_F32;
-    const struct tensor w = {
-        p->type, 2, { p->n_out, p->n_in }, wide ? (const void *)p->w : (const char *)p->w16 + 1
-    };
+    const struct tensor w = { p->type,
+                              2,
+                              { p->n_out, p->n_in },
+                              wide ? (const void *)p->w : (const char *)p->w16 + 1,
+                              NULL };
     const struct tensor b = {
-        p->type, 1, { p->n_out }, wide ? (const void *)p->b : (const char *)p->b16 + 1
+        p->type, 1, { p->n_out }, wide ? (const void *)p->b : (const char *)p->b16 + 1, NULL
     };
     struct linear *l;
     struct galley_err err = { 0 };
@@ -171,12 +173,12 @@ static void test_refusals(void)
     struct device *d = ds.d[0];
     static const float data[12];
     const struct tensor bad[] = {
-        { DTYPE_F32, 1, { 12 }, data },
-        { DTYPE_F32, 2, { 0, 3 }, data },
-        { DTYPE_F32, 2, { 3, 0 }, data },
-        { DTYPE_F32, 2, { -1, 3 }, data },
-        { DTYPE_F32, 3, { 2, INT32_MAX, INT32_MAX }, data },
-        { DTYPE_F32, 2, { INT64_MAX, 1 }, data },
+        { DTYPE_F32, 1, { 12 }, data, NULL },
+        { DTYPE_F32, 2, { 0, 3 }, data, NULL },
+        { DTYPE_F32, 2, { 3, 0 }, data, NULL },
+        { DTYPE_F32, 2, { -1, 3 }, data, NULL },
+        { DTYPE_F32, 3, { 2, INT32_MAX, INT32_MAX }, data, NULL },
+        { DTYPE_F32, 2, { INT64_MAX, 1 }, data, NULL },
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
         struct linear *l;
@@ -185,7 +187,8 @@ static void test_refusals(void)
              GALLEY_EMODEL);
         T_OK(!l && err.msg[0]);
     }
-    const struct tensor w = { DTYPE_F32, 2, { 3, 4 }, data }, b = { DTYPE_F32, 1, { 4 }, data };
+    const struct tensor w = { DTYPE_F32, 2, { 3, 4 }, data, NULL },
+                        b = { DTYPE_F32, 1, { 4 }, data, NULL };
     struct linear *l;
     struct galley_err err = { 0 };
     T_EQ(d->ops->linear_new(d, &l, &(struct linear_part){ w, &b }, 1, &err), GALLEY_EMODEL);
@@ -196,7 +199,8 @@ static void test_refusals(void)
 static void test_memory(void)
 {
     static const float data[12];
-    const struct tensor w = { DTYPE_F32, 2, { 3, 4 }, data }, b = { DTYPE_F32, 1, { 3 }, data };
+    const struct tensor w = { DTYPE_F32, 2, { 3, 4 }, data, NULL },
+                        b = { DTYPE_F32, 1, { 3 }, data, NULL };
     bool done = false;
     for (long n = 1; !done; n++) {
         T_OK(n < 20);

@@ -139,8 +139,8 @@ static void problem_free(struct problem *p)
 
 static struct linear *linear_of(struct device *d, const struct problem *p)
 {
-    const struct tensor b = { DTYPE_F32, 1, { p->n_out }, p->b };
-    const struct linear_part part = { { p->type, 2, { p->n_out, p->n_in }, p->w + 1 },
+    const struct tensor b = { DTYPE_F32, 1, { p->n_out }, p->b, NULL };
+    const struct linear_part part = { { p->type, 2, { p->n_out, p->n_in }, p->w + 1, NULL },
                                       p->bias ? &b : NULL };
     struct linear *l;
     struct galley_err err = { 0 };
@@ -336,7 +336,7 @@ static void test_parts(void)
                 quant_encode(data[t] + j * (size_t)dtype_row_bytes(types[t], 256), row, NULL,
                              types[t], 256);
             }
-            parts[t] = (struct linear_part){ { types[t], 2, { 70, 256 }, data[t] }, NULL };
+            parts[t] = (struct linear_part){ { types[t], 2, { 70, 256 }, data[t], NULL }, NULL };
         }
         struct linear *all, *one;
         struct galley_err err = { 0 };
@@ -361,8 +361,8 @@ static void same_as_dense(struct device *d, struct problem p)
     problem_init(&p);
     const size_t n_out = (size_t)p.n_out, n = (size_t)p.rows * n_out;
     float *y = need(n, sizeof(float)), *real = need(n, sizeof(float));
-    const struct tensor b = { DTYPE_F32, 1, { p.n_out }, p.b };
-    const struct linear_part part = { { DTYPE_F32, 2, { p.n_out, p.n_in }, p.real },
+    const struct tensor b = { DTYPE_F32, 1, { p.n_out }, p.b, NULL };
+    const struct linear_part part = { { DTYPE_F32, 2, { p.n_out, p.n_in }, p.real, NULL },
                                       p.bias ? &b : NULL };
     struct galley_err err = { 0 };
     struct linear *l = linear_of(d, &p), *f;
@@ -433,10 +433,10 @@ static void test_refusals(void)
     static const uint8_t data[4 * 256];
     struct devices ds = devices_open();
     struct device *d = ds.d[0];
-    const struct tensor fine = { DTYPE_Q4_0, 2, { 3, 64 }, data },
-                        part_block = { DTYPE_Q4_K, 2, { 3, 128 }, data },
-                        other = { DTYPE_Q4_0, 2, { 3, 32 }, data },
-                        bias = { DTYPE_Q8_0, 1, { 3 }, data };
+    const struct tensor fine = { DTYPE_Q4_0, 2, { 3, 64 }, data, NULL },
+                        part_block = { DTYPE_Q4_K, 2, { 3, 128 }, data, NULL },
+                        other = { DTYPE_Q4_0, 2, { 3, 32 }, data, NULL },
+                        bias = { DTYPE_Q8_0, 1, { 3 }, data, NULL };
     const struct linear_part bad[][2] = {
         { { part_block, NULL }, { part_block, NULL } },
         { { fine, NULL }, { other, NULL } },
@@ -454,7 +454,7 @@ static void test_refusals(void)
 static void test_memory(void)
 {
     static const uint8_t data[3 * 144];
-    const struct linear_part part = { { DTYPE_Q4_K, 2, { 3, 256 }, data }, NULL };
+    const struct linear_part part = { { DTYPE_Q4_K, 2, { 3, 256 }, data, NULL }, NULL };
     bool done = false;
     for (long n = 1; !done; n++) {
         T_OK(n < 30);

@@ -503,7 +503,7 @@ static void test_embed(void)
     for (int i = 0; i < ds.n; i++) {
         for (int type = 0; type < DTYPE_N_DENSE; type++) {
             const void *data = type == DTYPE_F32 ? (const void *)wide : (const char *)half + 1;
-            const struct tensor t = { (enum dtype)type, 2, { VOCAB, DIM }, data };
+            const struct tensor t = { (enum dtype)type, 2, { VOCAB, DIM }, data, NULL };
             guard_reset(&y);
             const struct linear_part part = { t, NULL };
             struct linear *l;
@@ -542,7 +542,7 @@ static void test_embed_quantised(void)
         const enum dtype t = (enum dtype)type;
         const size_t dim = dtype_info(t)->block == 32 ? 1312 : 1280; /* no whole slices of k */
         const size_t row_bytes = (size_t)dtype_row_bytes(t, dim);
-        const struct linear_part part = { { t, 2, { VOCAB, (int64_t)dim }, w }, NULL };
+        const struct linear_part part = { { t, 2, { VOCAB, (int64_t)dim }, w, NULL }, NULL };
         for (int i = 0; i < ds.n; i++) {
             struct linear *l;
             T_EQ(ds.d[i]->ops->linear_new(ds.d[i], &l, &part, 1, NULL), GALLEY_OK);
