@@ -262,14 +262,53 @@ static void quant_cut(struct part_job *p, int rows, int n_wanted)
     p->groups_piece = p->groups_piece < 1 ? 1 : p->groups_piece;
 }
 
-struct linear_job {
-    struct part_job parts[LINEAR_PARTS_MAX];
-    int n_parts;
+#define CACHE_LINE 64
+
+/* The pieces of one thread lie side by side, so that the weights it asks memory for beyond the end
+ * of a piece are those of its next one, and not another thread's (3 to 8 % of a step of up to 8
+ * rows on 2 threads).  Who has done its own takes others'. */
+struct share {
+    _Alignas(CACHE_LINE) atomic_int next;
+    int end;
 };
 
-static void linear_piece(void *arg, int i, int i_thread)
+struct linear_job {
+    struct share share[POOL_THREADS_MAX]; /* [n_shares] */
+    struct part_job parts[LINEAR_PARTS_MAX];
+    int n_parts, n_shares;
+};
+
+static void shares_cut(struct linear_job *job, int n_pieces, int n_threads)
 {
-    const struct linear_job *job = arg;
+    job->n_shares = n_threads;
+    for (int i = 0; i < n_threads; i++) {
+        atomic_init(&job->share[i].next, (int)((int64_t)n_pieces * i / n_threads));
+        job->share[i].end = (int)((int64_t)n_pieces * (i + 1) / n_threads);
+    }
+}
+
+/* Called once for each piece, so there is one left. */
+static int piece_take(struct linear_job *job, int i_thread)
+{
+    assert(i_thread < job->n_shares);
+    for (int k = i_thread;; k = k + 1 < job->n_shares ? k + 1 : 0) {
+        struct share *s = &job->share[k];
+        if (atomic_load_explicit(&s->next, memory_order_relaxed) >= s->end) {
+            continue;
+        }
+        const int i = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
+        if (i < s->end) {
+            return i;
+        }
+    }
+}
+
+/* Which index the pool gave does not matter: a thread takes its own piece. */
+static void linear_piece(void *arg, int i_pool, int i_thread)
+{
+    (void)i_pool;
+    struct linear_job *job = arg;
+    int i = piece_take(job, i_thread);
     const struct part_job *p = job->parts;
     for (; i >= p->n_pieces; p++) {
         i -= p->n_pieces;
@@ -297,8 +336,9 @@ static void slab_run(const struct matmul_job *m, const struct linear *l)
 {
     const double us = micros(&m->c->k, l, m->rows);
     const int n_threads = cpu_pays(m->c, us) ? pool_n_threads(m->c->pool) : 1;
-    struct linear_job job = { .n_parts = l->n_parts };
+    struct linear_job job;
     int n = 0;
+    job.n_parts = l->n_parts;
     qact_rows(m, l->kinds, l->n_in);
     for (int i = 0; i < l->n_parts; i++) {
         struct part_job *p = &job.parts[i];
@@ -311,6 +351,7 @@ static void slab_run(const struct matmul_job *m, const struct linear *l)
         p->n_pieces = p->n_row_pieces * pieces(p->l->n_groups, p->groups_piece);
         n += p->n_pieces;
     }
+    shares_cut(&job, n, n_threads);
     cpu_run(m->c, linear_piece, &job, n, us);
 }
 

@@ -199,9 +199,10 @@ static k_fn *k_panel_fn(enum dtype t, bool wide)
 
 /* Memory gives one core most when the hardware reads ahead in more than one page: its prefetcher
  * stays twenty lines ahead at most, which is not in time for rows few enough to wait for memory
- * but too many to ask in a hurry.  Asked for in turn from two pages, 8 rows of Q4_K took 0.88 of
- * the time they took with one (6 rows 0.93, one row 1.00), 16 rows 1.03 of it. */
-#define K_FAR_PAGES (4 * 4096)
+ * but too many to ask in a hurry.  Asked for in turn from LINES_PAGES pages, 8 rows of Q4_K took
+ * 0.85 of the time they took with one (two pages 0.88, eight 0.83; 6 rows 0.9, one row 1.00), 16
+ * rows 1.03 of it on one thread; on two threads four pages were best. */
+#define K_FAR_PAGES (2 * LINES_PAGES * 4096)
 #define K_FAR_UNITS 2
 #define K_SHARE     3 /* of four lines, while unpacking for one tile of rows */
 

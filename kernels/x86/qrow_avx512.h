@@ -51,8 +51,10 @@ static GALLEY_INLINE void unit_add(float *acc, __m512 s, const struct qgemm_pane
 struct lines {
     const uint8_t *far, *near;
     uint32_t each; /* for a sub-block, times 2^16 */
-    bool pages;    /* far ones in turn from two pages of 4 KiB */
+    bool pages;    /* far ones in turn from LINES_PAGES pages of 4 KiB */
 };
+
+#define LINES_PAGES 4 /* a power of two */
 
 /* `each` that makes those bytes in n_sub sub-blocks. */
 static GALLEY_INLINE uint32_t lines_each(size_t bytes, uint32_t n_sub)
@@ -70,7 +72,8 @@ static GALLEY_INLINE void lines_ask(const struct lines *l, uint32_t i)
             GALLEY_PREFETCH(l->near + (size_t)k * 64);
         }
         if (l->pages) {
-            far = (far & ~(uintptr_t)127) | (far & 1) << 6 | (far >> 1 & 63);
+            const uintptr_t page = far % LINES_PAGES, line = far / LINES_PAGES % 64;
+            far = far / (64 * LINES_PAGES) * (64 * LINES_PAGES) + page * 64 + line;
         }
         GALLEY_PREFETCH_FAR((const void *)(far * 64));
     }

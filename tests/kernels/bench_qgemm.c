@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "kernels/cpu.h"
 #include "src/base/mem.h"
@@ -99,7 +100,7 @@ void bench_qgemm(struct device *d, int threads, const char *only)
     printf("peak of one thread,int8,GOP/s,%.1f\n", 1e-9 * peak / threads);
     printf("type,n_out,n_in,rows,us,gbytes,of_read,gops,of_peak,of_roof\n");
     for (int t = DTYPE_N_DENSE; t < DTYPE_COUNT; t++) {
-        if (only && strcmp(only, dtype_name((enum dtype)t)) != 0) {
+        if (only && strcasecmp(only, dtype_name((enum dtype)t)) != 0) {
             continue;
         }
         for (size_t s = 0; s < COUNT(shapes); s++) {
