@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "kernels/widen.h"
+#include "src/format/bind.h"
 #include "src/format/gguf_config.h"
 #include "src/format/weights.h"
 #include "tests/format/folder.h"
@@ -401,6 +402,29 @@ static void test_read(void)
     buf_deinit(&b);
 }
 
+/* A norm's weight in blocks would be read as numbers of 16 bits. */
+static void test_vector_of_blocks(void)
+{
+    struct buf b;
+    struct gguf *g;
+    struct weights *w;
+    struct device *dev;
+    struct galley_err err = { 0 };
+    put_head(&b, 3, 1, 0);
+    put_tensor(&b, "output_norm.weight", 1, (const uint64_t[]){ 64 }, 8 /* Q8_0 */, 0);
+    put_data(&b, 2 * 34);
+    T_EQ(gguf_open_memory(&g, b.data, b.n, &err), GALLEY_OK);
+    T_EQ(weights_open_gguf(&w, g, HF_QWEN2, &err), GALLEY_OK);
+    T_EQ(device_open_cpu(&dev, "ref", 1, &err), GALLEY_OK);
+    struct binder bind = { .dev = dev, .w = w, .err = &err };
+    T_OK(!bind_vector(&bind, "model.norm.weight", 64));
+    T_EQ(bind.rc, GALLEY_EMODEL);
+    T_OK(strstr(err.msg, "tensor model.norm.weight is Q8_0; vectors are F32, F16 or BF16"));
+    device_close(dev);
+    weights_close(w);
+    buf_deinit(&b);
+}
+
 /* ---- files that do not belong together */
 
 static void test_misfits(void)
@@ -616,6 +640,7 @@ static const struct t_case cases[] = {
     { "same_weights", test_same_weights },
     { "lookup_sentences", test_lookup_sentences },
     { "read", test_read },
+    { "vector_of_blocks", test_vector_of_blocks },
     { "misfits", test_misfits },
     { "oddities", test_oddities },
     { "swapped_ffn", test_swapped_ffn },
