@@ -196,6 +196,7 @@ static void cpu_close(struct device *d)
     struct cpu_device *c = cpu_of(d);
     pool_close(c->pool);
     qact_free(c);
+    mem_free(c->pack_rows);
     arena_deinit(&c->weights);
     mem_free(c->scratch);
     mem_free(c->spans);

@@ -102,7 +102,9 @@ struct cpu_device {
     struct cpu_qact qact[QACT_KIND_COUNT];
     struct arena weights; /* packed */
     bool exact;           /* of linears to come */
-    float *spans;         /* [CPU_SPAN_FLOATS] */
+    char *pack_rows;      /* [pack_bytes] rows read from files, kept between linears */
+    size_t pack_bytes;
+    float *spans; /* [CPU_SPAN_FLOATS] */
 };
 
 static inline struct cpu_device *cpu_of(struct device *d)

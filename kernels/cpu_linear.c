@@ -149,6 +149,28 @@ static enum galley_status bias_new(struct cpu_device *c, struct linear_packed *p
     return rc;
 }
 
+#define PACK_KEPT ((size_t)4 << 20)
+
+/* Fresh memory for each linear would be a page fault for every 4 KiB, so some is kept. */
+static char *rows_reserve(struct cpu_device *c, size_t n, size_t row_bytes)
+{
+    if (n * row_bytes > c->pack_bytes) { /* no more than the file has: no overflow */
+        mem_free(c->pack_rows);
+        c->pack_rows = mem_array(n, row_bytes);
+        c->pack_bytes = c->pack_rows ? n * row_bytes : 0;
+    }
+    return c->pack_rows;
+}
+
+static void rows_release(struct cpu_device *c)
+{
+    if (c->pack_bytes > PACK_KEPT) {
+        mem_free(c->pack_rows);
+        c->pack_rows = NULL;
+        c->pack_bytes = 0;
+    }
+}
+
 static enum galley_status part_pack(struct cpu_device *c, struct linear *l, int i,
                                     const struct linear_part *part, struct galley_err *err)
 {
@@ -163,16 +185,16 @@ static enum galley_status part_pack(struct cpu_device *c, struct linear *l, int 
     p->w = arena_alloc(&c->weights, bytes);
     if (part->w.file) { /* at most the tensor's own bytes, whatever the file says */
         const int n_rows = job.n_rooms * LINEAR_NR;
-        job.rows = mem_array((size_t)(n_rows < p->n_out ? n_rows : p->n_out), row);
+        job.rows = rows_reserve(c, (size_t)(n_rows < p->n_out ? n_rows : p->n_out), row);
     }
     enum galley_status rc = p->w && (job.rows || !part->w.file) ? GALLEY_OK : no_memory(p, err);
     rc = rc || !part->bias ? rc : bias_new(c, p, part->bias, err);
     if (!rc) {
         l->bytes += bytes + (p->bias ? (size_t)p->n_out * sizeof(float) : 0);
         cpu_run(c, pack_group, &job, p->n_groups, 5e-4 * (double)p->n_out * (double)p->n_in);
+        rows_release(c);
         rc = atomic_load(&job.cut) ? galley_err_set(err, GALLEY_EMODEL, CUT_SHORT) : GALLEY_OK;
     }
-    mem_free(job.rows);
     return rc;
 }
 

@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "src/base/cgroup.h"
 #include "src/base/clock.h"
 #include "src/base/mem.h"
 
@@ -149,7 +150,12 @@ int pool_n_cpus(void)
     if (sched_getaffinity(0, sizeof(set), &set) != 0) {
         return 1;
     }
-    const int n = CPU_COUNT(&set);
+    struct cgroup group;
+    cgroup_read(&group);
+    int n = CPU_COUNT(&set);
+    if (group.cpus > 0 && group.cpus < n) {
+        n = (int)group.cpus;
+    }
     return n < 1 ? 1 : n;
 }
 

@@ -21,7 +21,8 @@ void pool_close(struct pool *p); /* NULL is fine */
 int pool_n_threads(const struct pool *p);
 /* fn(arg, i, thread) for i in 0..n-1, each once.  Not reentrant. */
 void pool_run(struct pool *p, pool_fn *fn, void *arg, int n);
-/* CPUs in this process's affinity mask, at least 1; quotas of control groups are not looked at. */
+/* CPUs in this process's affinity mask, or whole ones of its control groups' quota when that is
+ * less (a thread more would be held up in every loop, and all wait for it); at least 1. */
 int pool_n_cpus(void);
 
 #endif

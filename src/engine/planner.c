@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/cgroup.h"
 #include "src/base/pool.h"
 #include "src/model/desc.h"
 #include "src/model/model.h"
@@ -208,7 +209,13 @@ enum kv_type plan_kv_auto(const struct checkpoint *c)
 uint64_t plan_machine_bytes(void)
 {
     const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size / 10 * 9 : 0;
+    uint64_t bytes = pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
+    struct cgroup group;
+    cgroup_read(&group);
+    if (group.memory_bytes > 0 && (bytes == 0 || group.memory_bytes < bytes)) {
+        bytes = group.memory_bytes;
+    }
+    return bytes / 10 * 9;
 }
 
 /* Beyond these the sums would no longer be sure to fit their types. */

@@ -46,7 +46,7 @@ struct plan {
 /* f16 when most weight bytes are block-quantised, else f32. */
 enum kv_type plan_kv_auto(const struct checkpoint *c);
 
-/* Nine tenths of the machine's memory. */
+/* Nine tenths of the machine's memory, or of what control groups leave of it. */
 uint64_t plan_machine_bytes(void);
 
 /* GALLEY_ELIMIT with the numbers when even one sequence of `context` tokens does not fit:

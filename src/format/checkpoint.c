@@ -187,11 +187,10 @@ static enum galley_status open_tokenizer(struct checkpoint *c, const char *dir,
 }
 
 static enum galley_status open_directory(struct checkpoint *c, const char *dir,
-                                         enum checkpoint_parts parts, struct galley_err *err)
+                                         struct galley_err *err)
 {
     enum galley_status rc = hf_config_read(&c->cfg, dir, err);
     rc = rc ? rc : card_read(&c->card, dir, &c->has_card, err);
-    rc = rc || parts == CHECKPOINT_CONFIG ? rc : open_tokenizer(c, dir, err);
     rc = rc ? rc : weights_open(&c->weights, dir, err);
     c->vision = !rc && c->cfg.has_vision ? c->weights : NULL;
     return rc;
@@ -227,7 +226,7 @@ static enum galley_status open_gguf_tokenizer(struct checkpoint *c, const struct
 }
 
 static enum galley_status open_language(struct checkpoint *c, const char *path,
-                                        enum checkpoint_parts parts, struct galley_err *err)
+                                        struct galley_err *err)
 {
     struct gguf *g;
     enum galley_status rc = gguf_open(&g, path, err);
@@ -235,7 +234,6 @@ static enum galley_status open_language(struct checkpoint *c, const char *path,
         return rc;
     }
     rc = gguf_config_text(&c->cfg, g, err);
-    rc = rc || parts == CHECKPOINT_CONFIG ? rc : open_gguf_tokenizer(c, g, err);
     if (rc) {
         gguf_close(g);
         return rc;
@@ -283,7 +281,7 @@ static enum galley_status open_projector_beside(struct checkpoint *c, const char
 }
 
 static enum galley_status open_gguf(struct checkpoint *c, const char *path, const char *mmproj,
-                                    enum checkpoint_parts parts, struct galley_err *err)
+                                    struct galley_err *err)
 {
     char *dir = mem_strdup(path);
     if (!dir) {
@@ -294,7 +292,7 @@ static enum galley_status open_gguf(struct checkpoint *c, const char *path, cons
         slash[slash == dir] = '\0'; /* "/x.gguf" lies in "/" */
     }
     const char *place = slash ? dir : ".";
-    enum galley_status rc = open_language(c, path, parts, err);
+    enum galley_status rc = open_language(c, path, err);
     if (!rc && mmproj && strcmp(mmproj, "none") != 0) {
         rc = open_projector(c, mmproj, err);
     } else if (!rc && !mmproj && takes_images(&c->cfg)) {
@@ -306,8 +304,7 @@ static enum galley_status open_gguf(struct checkpoint *c, const char *path, cons
 }
 
 static enum galley_status open_gguf_directory(struct checkpoint *c, const char *dir,
-                                              const char *mmproj, enum checkpoint_parts parts,
-                                              struct galley_err *err)
+                                              const char *mmproj, struct galley_err *err)
 {
     struct found f;
     char *path = NULL;
@@ -333,7 +330,7 @@ static enum galley_status open_gguf_directory(struct checkpoint *c, const char *
                               f.n_mmproj, f.mmproj);
     }
     rc = hf_path(&path, dir, f.model, err);
-    rc = rc ? rc : open_gguf(c, path, mmproj, parts, err);
+    rc = rc ? rc : open_gguf(c, path, mmproj, err);
     mem_free(path);
     return rc;
 }
@@ -362,6 +359,22 @@ static enum galley_status check_chat(struct checkpoint *c, struct galley_err *er
     return rc;
 }
 
+static enum galley_status status_of(enum galley_status rc, struct galley_err *err)
+{
+    return !rc || rc == GALLEY_ENOMEM || rc == GALLEY_ELIMIT || rc == GALLEY_EUSAGE
+               ? rc
+               : hf_status(rc, err);
+}
+
+enum galley_status checkpoint_open_words(struct checkpoint *c, const char *path,
+                                         struct galley_err *err)
+{
+    const struct gguf *g = weights_gguf(c->weights);
+    enum galley_status rc = g ? open_gguf_tokenizer(c, g, err) : open_tokenizer(c, path, err);
+    rc = rc ? rc : check_chat(c, err);
+    return status_of(rc, err);
+}
+
 enum galley_status checkpoint_open(struct checkpoint *out, const char *path, const char *mmproj,
                                    enum checkpoint_parts parts, struct galley_err *err)
 {
@@ -374,18 +387,17 @@ enum galley_status checkpoint_open(struct checkpoint *out, const char *path, con
                                      "%s is a Hugging Face directory: the projector is in it, %s "
                                      "belongs to GGUF models",
                                      path, mmproj)
-                    : open_directory(&c, path, parts, err);
+                    : open_directory(&c, path, err);
     } else if (path_is_dir(path)) {
-        rc = open_gguf_directory(&c, path, mmproj, parts, err);
+        rc = open_gguf_directory(&c, path, mmproj, err);
     } else {
-        rc = open_gguf(&c, path, mmproj, parts, err);
+        rc = open_gguf(&c, path, mmproj, err);
     }
-    rc = rc || parts == CHECKPOINT_CONFIG ? rc : check_chat(&c, err);
+    rc = status_of(rc, err);
+    rc = rc || parts == CHECKPOINT_CONFIG ? rc : checkpoint_open_words(&c, path, err);
     if (rc) {
         checkpoint_close(&c);
-        return rc == GALLEY_ENOMEM || rc == GALLEY_ELIMIT || rc == GALLEY_EUSAGE
-                   ? rc
-                   : hf_status(rc, err);
+        return rc;
     }
     *out = c;
     return GALLEY_OK;

@@ -32,6 +32,10 @@ enum checkpoint_parts { CHECKPOINT_CONFIG, CHECKPOINT_ALL };
 GALLEY_MUST_USE enum galley_status checkpoint_open(struct checkpoint *out, const char *path,
                                                    const char *mmproj, enum checkpoint_parts parts,
                                                    struct galley_err *err);
+/* What CHECKPOINT_CONFIG leaves out: tokenizer and chat frame.  Another thread may meanwhile read
+ * the configuration and bind tensors.  path as given to checkpoint_open. */
+GALLEY_MUST_USE enum galley_status checkpoint_open_words(struct checkpoint *c, const char *path,
+                                                         struct galley_err *err);
 /* The tensors alone: the rest stays as it was read.  Zeroed is fine, here and below. */
 void checkpoint_close_files(struct checkpoint *c);
 void checkpoint_close(struct checkpoint *c);

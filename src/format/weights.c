@@ -240,6 +240,11 @@ void weights_close(struct weights *w)
     mem_free(w);
 }
 
+const struct gguf *weights_gguf(const struct weights *w)
+{
+    return w->gguf;
+}
+
 const char *weights_place(const struct weights *w)
 {
     return w->place;

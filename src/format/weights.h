@@ -25,6 +25,7 @@ struct gguf;
 GALLEY_MUST_USE enum galley_status weights_open_gguf(struct weights **out, struct gguf *g,
                                                      enum hf_family family, struct galley_err *err);
 void weights_close(struct weights *w);
+const struct gguf *weights_gguf(const struct weights *w); /* lent; NULL: a directory */
 
 /* The directory or GGUF file, for sentences. */
 const char *weights_place(const struct weights *w);
