@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Greedy tokens on real weights: Galley against llama.cpp, position by position.
 
-    same_tokens.py MODEL.gguf [--galley build/bin/galley] [--prompts 20] [--tokens 64] [--csv FILE]
+    same_tokens.py MODEL.gguf... [--tool build/bin/bench_tokens] [--prompts 20] [--tokens 64]
+                   [--csv FILE]
 
 Galley continues each prompt greedily.  llama.cpp is then led along Galley's tokens, with its keys
 and values in f32 and without flash attention (its most exact setting), and at every position its
@@ -37,10 +38,10 @@ PROMPTS = [
 ]
 
 
-def galley_tokens(a, prompts):
+def galley_tokens(a, model, prompts):
     """Token ids of Galley's continuation of each prompt (ids in, ids out)."""
     lines = "".join(json.dumps({"tokens": p, "max_new_tokens": a.tokens}) + "\n" for p in prompts)
-    out = subprocess.run([a.tool, a.model, str(a.threads)], input=lines, capture_output=True,
+    out = subprocess.run([a.tool, model, str(a.threads)], input=lines, capture_output=True,
                          text=True)
     if out.returncode:
         raise SystemExit(out.stderr)
@@ -77,20 +78,12 @@ def tokenize(peer, text):
     return [buf[i] for i in range(n)]
 
 
-def main():
-    ap = argparse.ArgumentParser(description=__doc__,
-                                 formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("model")
-    ap.add_argument("--tool", default="build/bin/bench_tokens")
-    ap.add_argument("--threads", type=int, default=2)
-    ap.add_argument("--prompts", type=int, default=20)
-    ap.add_argument("--tokens", type=int, default=64)
-    ap.add_argument("--csv")
-    a = ap.parse_args()
-    L.llama_log_set(quiet, ctypes.c_void_p(0))
-    peer = Peer(a.model, a.threads, 2048, kv=0, flash=0)
+def compare(a, model):
+    """Rows of the CSV, and how many differ above the margin."""
+    peer = Peer(model, a.threads, 2048, kv=0, flash=0)
     prompts = [tokenize(peer, t) for t in PROMPTS[:a.prompts]]
-    ours = galley_tokens(a, prompts)
+    ours = galley_tokens(a, model, prompts)
+    name = os.path.basename(model)
     rows, n, close, wrong, control = [], 0, 0, 0, Control()
     for i, (prompt, out) in enumerate(zip(prompts, ours)):
         peer.clear()
@@ -107,19 +100,38 @@ def main():
                 behind = float(logits[best] - logits[token])
                 close += margin < 0.02
                 wrong += margin >= 0.02
-                rows.append([i, k, best, token, f"{margin:.4f}", f"{behind:.4f}"])
+                rows.append([name, i, k, best, token, f"{margin:.4f}", f"{behind:.4f}"])
                 print(f"prompt {i} token {k}: llama.cpp {best}, galley {token}, margin {margin:.4f}, "
                       f"galley's is {behind:.4f} behind")
             peer.rows([token], [len(prompt) + k], [0], [1])
             peer.decode()
         control.add(peer, prompt, out, steps)
-    print(f"{os.path.basename(a.model)}: {n} tokens, {n - close - wrong} equal, {close} differ under "
-          f"a margin of 0.02, {wrong} above it; llama.cpp's prefill against its own decode: "
-          f"{control.close} and {control.wrong}, logits {np.median(control.rms):.4f} apart (rms)")
+    print(f"{name}: {n} tokens, {n - close - wrong} equal, {close} differ under a margin of 0.02, "
+          f"{wrong} above it; llama.cpp's prefill against its own decode: {control.close} and "
+          f"{control.wrong}, logits {np.median(control.rms):.4f} apart (rms)")
+    return rows, wrong
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__,
+                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("models", nargs="+")
+    ap.add_argument("--tool", default="build/bin/bench_tokens")
+    ap.add_argument("--threads", type=int, default=2)
+    ap.add_argument("--prompts", type=int, default=20)
+    ap.add_argument("--tokens", type=int, default=64)
+    ap.add_argument("--csv")
+    a = ap.parse_args()
+    L.llama_log_set(quiet, ctypes.c_void_p(0))
+    rows, wrong = [], 0
+    for model in a.models:
+        more, above = compare(a, model)
+        rows += more
+        wrong += above
     if a.csv:
         with open(a.csv, "w", newline="") as f:
             w = csv.writer(f)
-            w.writerow("prompt position llama_cpp galley margin behind".split())
+            w.writerow("model prompt position llama_cpp galley margin behind".split())
             w.writerows(rows)
     sys.exit(1 if wrong else 0)
 
