@@ -18,7 +18,6 @@
 /* Quantised pieces are many, because neighbours on a shared machine slow one thread. */
 #define QPIECES_PER_CPU 16
 #define QGROUPS_MAX     16
-#define CUT_SHORT       "its bytes cannot be read: has the file been shortened?"
 #define QROWS_STEP      6 /* what the widest register tile takes */
 
 /* The matrix as [shape[0]][all the rest]: a convolution over whole patches is one too. */
@@ -92,6 +91,8 @@ int linear_columns(const struct linear_packed *l, int group)
     const int left = l->n_out - group * LINEAR_NR;
     return left < LINEAR_NR ? left : LINEAR_NR;
 }
+
+#define CUT_SHORT "its bytes cannot be read: has the file been shortened?"
 
 struct pack_job {
     const struct linear_packed *l;

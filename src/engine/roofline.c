@@ -105,7 +105,7 @@ static double measure_product(struct device *d, enum dtype type)
     float *x = mem_aligned((size_t)ROWS * SIDE * sizeof(float));
     float *y = mem_aligned((size_t)ROWS * SIDE * sizeof(float));
     struct linear *l = NULL;
-    const struct linear_part part = { .w = { type, 2, { SIDE, SIDE }, w } };
+    const struct linear_part part = { .w = { type, 2, { SIDE, SIDE }, w, NULL } };
     double best = 0;
     if (w && x && y && d->ops->linear_new(d, &l, &part, 1, NULL) == GALLEY_OK) {
         for (size_t i = 0; i < (size_t)ROWS * SIDE; i++) {

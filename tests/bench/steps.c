@@ -237,7 +237,7 @@ static void measure_format(struct device *d, size_t f, double *seconds, const fl
             }
             fill_blocks(w, formats[f].type, bytes);
             const struct linear_part part = {
-                .w = { formats[f].type, 2, { shapes[k].n_out, shapes[k].n_in }, w }
+                .w = { formats[f].type, 2, { shapes[k].n_out, shapes[k].n_in }, w, NULL }
             };
             CHECK(d->ops->linear_new(d, &l[i][k], &part, 1, &err));
             mem_free(w);
