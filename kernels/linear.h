@@ -43,10 +43,12 @@ struct part_job {
     int rows_piece, n_row_pieces, groups_piece, n_pieces;
 };
 
+/* cpu_linear.c: columns of a group, LINEAR_NR or what is left. */
+int linear_columns(const struct linear_packed *l, int group);
+
 /* cpu_gemm.c */
 /* The group's columns are as many rows at src. */
 void gemm_pack(const struct linear_packed *l, const void *src, int group);
-int linear_columns(const struct linear_packed *l, int group); /* LINEAR_NR, or what is left */
 void gemm_piece(const struct part_job *job, int i, int i_thread);
 /* n_k (at most GEMM_KC) of k from k0 on, both whole units but at the end, of a quantised panel as
  * f32: s->widened [n_k][LINEAR_NR]. */

@@ -63,7 +63,7 @@ enum galley_status vit_hash(unsigned char out[HASH_BYTES], const struct hf_confi
     for (int i = 0; i < weights_count(w); i++) {
         const char *name = name_in(&s, w, i);
         if (name && !tensor_hash(&h, name, weights_tensor_at(w, i))) {
-            return weights_cut(w, name, err);
+            return weights_cut(w, weights_name_at(w, i), err);
         }
     }
     hash_finish(&h, out);

@@ -75,7 +75,6 @@ bool map_read(const struct map *m, void *to, const void *p, size_t n)
             continue;
         }
         if (got <= 0) {
-            errno = got == 0 ? 0 : errno;
             return false;
         }
         at += got;

@@ -171,11 +171,12 @@ enum galley_status pool_open(struct pool **out, int n_threads, struct galley_err
         return galley_err_set(err, GALLEY_ENOMEM, "no memory for a thread pool");
     }
     *p = (struct pool){ 0 };
-    p->n_threads = n_threads ? n_threads : pool_n_cpus();
+    const int n_cpus = pool_n_cpus(); /* which reads files */
+    p->n_threads = n_threads ? n_threads : n_cpus;
     if (p->n_threads > POOL_THREADS_MAX) {
         p->n_threads = POOL_THREADS_MAX;
     }
-    p->spin_seconds = p->n_threads <= pool_n_cpus() ? SPIN_SECONDS : 0.0;
+    p->spin_seconds = p->n_threads <= n_cpus ? SPIN_SECONDS : 0.0;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
     pthread_cond_init(&p->done_all, NULL);
