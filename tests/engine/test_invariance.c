@@ -4,6 +4,8 @@
  *
  * The expected answers are the engine's own, alone, without caches and drafts; test_engine.c ties
  * these to an independent implementation. */
+#include <semaphore.h>
+
 #include "tests/engine/engine_t.h"
 
 /* Requests of every kind. */
@@ -83,6 +85,41 @@ static char *make_draft(int quality, int kind)
     return s;
 }
 
+/* A request that stops the engine's thread in its callback until it is let go: what is submitted
+ * meanwhile is all there when the engine looks again, however slow this thread is. */
+struct hold {
+    struct inbox b;
+    sem_t go;
+};
+
+static void wait_to_go(struct slot *s, const struct engine_chunk *c)
+{
+    (void)c;
+    struct hold *h = s->watch_arg;
+    sem_wait(&h->go);
+}
+
+static void hold_engine(struct hold *h, struct engine *e)
+{
+    static const int32_t id = 300;
+    inbox_init(&h->b);
+    sem_init(&h->go, 0, 0);
+    h->b.slot[0].watch = wait_to_go;
+    h->b.slot[0].watch_arg = h;
+    struct ask a;
+    ask_ids(&a, &id, 1, 1, &h->b.slot[0]);
+    submit_request(e, &a.r);
+}
+
+static void let_go(struct hold *h)
+{
+    sem_post(&h->go);
+    wait_for(&h->b, 1);
+    T_EQ(h->b.slot[0].r.status, GALLEY_OK);
+    sem_destroy(&h->go);
+    inbox_deinit(&h->b);
+}
+
 struct setting {
     struct engine_config cfg;
     int n; /* requests in all */
@@ -94,6 +131,8 @@ static void run(const struct setting *t)
     struct engine *e = open_with(t->cfg);
     struct inbox b;
     inbox_init(&b);
+    static struct hold hold;
+    hold_engine(&hold, e);
     for (int i = 0; i < t->n; i++) {
         const int kind = i % N_KINDS;
         struct ask a;
@@ -104,6 +143,7 @@ static void run(const struct setting *t)
         submit_request(e, &a.r);
         mem_free(draft);
     }
+    let_go(&hold);
     wait_for(&b, t->n);
     for (int i = 0; i < t->n; i++) {
         char what[128];
@@ -117,6 +157,8 @@ static void run(const struct setting *t)
     }
     if (!t->cfg.no_prefix_cache && t->n > 2 * N_KINDS) {
         T_OK(total.n_cached_tokens > 0);
+    }
+    if (t->cfg.vision_cache_bytes == 0 && t->n >= 2 * N_KINDS) {
         T_OK(total.n_images_cached > 0);
     }
     if (t->cfg.no_prefix_cache) {
