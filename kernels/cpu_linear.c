@@ -92,8 +92,6 @@ int linear_columns(const struct linear_packed *l, int group)
     return left < LINEAR_NR ? left : LINEAR_NR;
 }
 
-#define CUT_SHORT "its bytes cannot be read: has the file been shortened?"
-
 struct pack_job {
     const struct linear_packed *l;
     const struct tensor *w;
@@ -142,7 +140,7 @@ static enum galley_status bias_new(struct cpu_device *c, struct linear_packed *p
     if (!raw || !p->bias) {
         rc = no_memory(p, err);
     } else if (!tensor_read(bias, raw, 0, n * dtype_bytes(bias->dtype))) {
-        rc = galley_err_set(err, GALLEY_EMODEL, CUT_SHORT);
+        rc = galley_err_set(err, GALLEY_EMODEL, TENSOR_UNREADABLE);
     } else {
         c->k.widen(p->bias, raw, bias->dtype, n);
     }
@@ -194,7 +192,8 @@ static enum galley_status part_pack(struct cpu_device *c, struct linear *l, int 
         l->bytes += bytes + (p->bias ? (size_t)p->n_out * sizeof(float) : 0);
         cpu_run(c, pack_group, &job, p->n_groups, 5e-4 * (double)p->n_out * (double)p->n_in);
         rows_release(c);
-        rc = atomic_load(&job.cut) ? galley_err_set(err, GALLEY_EMODEL, CUT_SHORT) : GALLEY_OK;
+        rc = atomic_load(&job.cut) ? galley_err_set(err, GALLEY_EMODEL, TENSOR_UNREADABLE)
+                                   : GALLEY_OK;
     }
     return rc;
 }

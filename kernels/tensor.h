@@ -96,8 +96,12 @@ static inline uint64_t tensor_bytes(const struct tensor *t)
     return dtype_row_bytes(t->dtype, n);
 }
 
+/* What there is to say of a tensor that tensor_read could not read. */
+#define TENSOR_UNREADABLE \
+    "its bytes cannot be read: has the file been shortened, or is the disk damaged?"
+
 /* Bytes at .. at + n - 1, by reading when they are a file's (map_read: false when it is shorter
- * now).  Any thread may. */
+ * now, or cannot be read).  Any thread may. */
 GALLEY_MUST_USE static inline bool tensor_read(const struct tensor *t, void *to, uint64_t at,
                                                size_t n)
 {

@@ -22,7 +22,7 @@ GALLEY_MUST_USE enum galley_status map_open(struct map *m, const char *path,
                                             struct galley_err *err);
 void map_close(struct map *m); /* closed or zeroed is fine */
 /* Copies m->base's p[0..n) from the file itself: no page is touched (packing weights takes a
- * seventh less time so), and a file that has been shortened is false.  Any thread may. */
+ * seventh less time so), and a file that has been shortened or fails is false.  Any thread may. */
 GALLEY_MUST_USE bool map_read(const struct map *m, void *to, const void *p, size_t n);
 /* Takes the whole pages inside p[0..n), a part of a mapping, out of memory; who looks again reads
  * them from the file again.  Never for other memory: its contents would be lost. */

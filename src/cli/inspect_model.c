@@ -53,11 +53,7 @@ static void count_model(struct model_facts *f)
     if (c->vision && c->vision != c->weights) {
         count_tensors(f, c->vision);
     }
-    uint64_t dense = 0;
-    for (int d = 0; d < DTYPE_N_DENSE; d++) {
-        dense += f->by_type[d];
-    }
-    f->kv_f16 = f->n_params > 2 * dense; /* as the engine decides (planner.h) */
+    f->kv_f16 = weights_are_quantised(c->weights); /* as the engine decides (planner.h) */
     f->kv_token_bytes = 2ull * (uint64_t)t->n_layers * (uint64_t)t->n_kv_head *
                         (uint64_t)t->head_dim * (f->kv_f16 ? 2 : 4);
 }

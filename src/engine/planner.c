@@ -63,7 +63,7 @@ static uint64_t packed_bytes(const struct tensor *t)
 }
 
 struct sums {
-    uint64_t language, vision, table, quantised;
+    uint64_t language, vision, table;
     int widest[DTYPE_COUNT]; /* inputs of a matrix of each type */
     double flops;            /* multiply-adds of the language model's matrices, twice */
 };
@@ -104,7 +104,6 @@ static void add_tensor(struct sums *s, const struct checkpoint *c, const char *n
         return;
     }
     s->flops += products;
-    s->quantised += dtype_is_dense(t->dtype) ? 0 : bytes;
 }
 
 static void add_weights(struct sums *s, const struct checkpoint *c, const struct weights *w)
@@ -195,15 +194,13 @@ static uint64_t plan_weights(struct plan *p, const struct checkpoint *c, int n_t
     p->vision_bytes = c->cfg.has_vision ? s.vision : 0;
     p->flops_per_row = s.flops;
     p->bytes_per_step = (double)(s.language - s.table);
-    p->quantised = s.quantised * 2 > s.language - s.table;
+    p->quantised = weights_are_quantised(c->weights);
     return device_cpu_bytes(n_threads, exact ? none : s.widest);
 }
 
 enum kv_type plan_kv_auto(const struct checkpoint *c)
 {
-    struct plan p = { 0 };
-    plan_weights(&p, c, 1, false);
-    return p.quantised ? KV_F16 : KV_F32;
+    return weights_are_quantised(c->weights) ? KV_F16 : KV_F32;
 }
 
 uint64_t plan_machine_bytes(void)

@@ -39,11 +39,11 @@ struct plan {
     double flops_per_row;                      /* of the language model at context 0 */
     double bytes_per_step;                     /* weights read by one step */
     int max_want;                              /* rows of one step that may have logits */
-    bool quantised;     /* most weight bytes are block-quantised: integer products */
-    int64_t max_pixels; /* of the largest image */
+    bool quantised;                            /* weights_are_quantised */
+    int64_t max_pixels;                        /* of the largest image */
 };
 
-/* f16 when most weight bytes are block-quantised, else f32. */
+/* f16 when weights_are_quantised, else f32. */
 enum kv_type plan_kv_auto(const struct checkpoint *c);
 
 /* Nine tenths of the machine's memory, or of what control groups leave of it. */

@@ -334,9 +334,19 @@ enum galley_status weights_lookup(struct weights *w, const char *name, int n_dim
 
 enum galley_status weights_cut(const struct weights *w, const char *name, struct galley_err *err)
 {
-    return galley_err_set(err, GALLEY_EMODEL,
-                          "%s: tensor %s cannot be read: has the file been shortened?", w->place,
-                          name);
+    return galley_err_set(err, GALLEY_EMODEL, "%s: tensor %s: " TENSOR_UNREADABLE, w->place, name);
+}
+
+bool weights_are_quantised(const struct weights *w)
+{
+    uint64_t dense = 0, blocks = 0;
+    for (int i = 0; i < weights_count(w); i++) {
+        const struct tensor *t = weights_tensor_at(w, i);
+        if ((size_t)t->dtype < DTYPE_COUNT) { /* else nobody can read it: binding will say so */
+            *(dtype_is_dense(t->dtype) ? &dense : &blocks) += tensor_bytes(t);
+        }
+    }
+    return blocks > dense;
 }
 
 bool weights_has(const struct weights *w, const char *name)

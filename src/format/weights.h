@@ -36,6 +36,8 @@ int weights_count(const struct weights *w);
 const char *weights_name_at(const struct weights *w, int i);
 const struct tensor *weights_tensor_at(const struct weights *w, int i);
 const char *weights_dtype_at(const struct weights *w, int i);
+/* Most of their bytes are of block types: products in integers, KV in f16 when nobody says. */
+bool weights_are_quantised(const struct weights *w);
 
 /* Lends the tensor and marks it used; its shape must be exactly shape[0..n_dim).
  * Missing or different: one sentence naming the tensor, both shapes and the file. */
